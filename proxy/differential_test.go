@@ -181,6 +181,7 @@ func TestSessionAnswersAsRedis(t *testing.T) {
 		"tracking":           {"HELLO 3\r\nCLIENT TRACKING ON\r\nGET a\r\nSET a 1\r\nGET a\r\nSET a 2\r\nPING\r\n", "MULTI\r\nGET a\r\nSET a 3\r\nEXEC\r\nPING\r\n"},
 		"monitor":            {"MONITOR\r\n", "PING\r\n", "CLIENT SETNAME x\r\n", "GET a\r\n", "RESET\r\n", "GET a\r\n"},
 		"script":             {"EVAL \"return 1\" 0\r\nEVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0\r\nEVALSHA 0000000000000000000000000000000000000000 0\r\n", "SCRIPT LOAD \"return 2\"\r\nSCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649 0000000000000000000000000000000000000000\r\nSCRIPT FLUSH\r\nSCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649\r\n", "SCRIPT LOAD \"return (\"\r\nSCRIPT FLUSH x\r\nSCRIPT EXISTS\r\nSCRIPT KILL\r\nSCRIPT NOSUCH\r\nSCRIPT\r\n"},
+		"no such subcommand": {"MULTI\r\nGET lock:a\r\nOBJECT nosuch lock:a\r\nCONFIG nosuch\r\nCLIENT \"a\\nb\" x\r\nEXEC\r\n", "MULTI\r\nOBJECT nosuch\r\nEXEC\r\nOBJECT nosuch lock:a\r\n"},
 		"nested replies":     {"EVAL \"return {1,{2,{3,'x'}},{}}\" 0\r\nCOMMAND COUNT\r\nXADD s 1-1 f v\r\nXRANGE s - +\r\n", "HELLO 3\r\nEVAL \"redis.setresp(3); return {double=3.5}\" 0\r\nCONFIG GET maxmemory\r\nDEBUG PROTOCOL attrib\r\nPING\r\n"},
 		"protocol error":     {"SET a 1\r\n*1\r\nx\r\nGET a\r\n"},
 		"error in a pipe":    {"MULTI\r\nSUBSCRIBE a\r\nGET a\r\nINCR a\r\n*1\r\nx\r\nGET a\r\n"},

@@ -43,10 +43,12 @@ func (s *Spec) ArityOK(n int) bool {
 	return n >= -s.Arity
 }
 
-// Check returns Redis's error for an unknown command, which a nil Spec is, or for a wrong
-// number of arguments. It returns "" if there is neither.
+// Check returns Redis's error for an unknown command or subcommand, which a nil Spec is, or
+// for a wrong number of arguments. It returns "" if there is none of them.
 func (s *Spec) Check(args [][]byte) wire.Error {
 	switch {
+	case s == nil && len(args) > 1 && Builtin().Lookup(args[:1]) != nil:
+		return wire.ErrUnknownSubcommand(args)
 	case s == nil:
 		return wire.ErrUnknownCommand(args)
 	case !s.ArityOK(len(args)):

@@ -60,7 +60,7 @@ func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.R
 	case len(to.Keys) > 0:
 		return wire.ErrNoPermKeys
 	case to.Spec == nil:
-		return wire.ErrUnknownCommand(args)
+		return to.Spec.Check(args)
 	case !to.Spec.Is(command.ForLockers):
 		return wire.ErrNoPermCommand(name)
 	}

@@ -304,14 +304,10 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 // refuse returns the error reply for a command that may not go to the masters, or "".
 // Redis would refuse it before running it, or no client may use the key like this.
 func refuse(call Command) wire.Error {
-	spec := call.Route.Spec
+	refusal := call.Route.Spec.Check(call.Args)
 	switch {
-	case spec == nil && len(call.Args) > 1 && command.Builtin().Lookup(call.Args[:1]) != nil:
-		return wire.ErrUnknownSubcommand(call.Args)
-	case spec == nil:
-		return wire.ErrUnknownCommand(call.Args)
-	case !spec.ArityOK(len(call.Args)):
-		return wire.ErrArity(spec.Name)
+	case refusal != "":
+		return refusal
 	case call.Route.Reserved:
 		return wire.ErrReservedKey
 	case call.Route.Elsewhere:
