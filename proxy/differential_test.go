@@ -153,7 +153,8 @@ func awaitNoSubscriber(t *testing.T, redis *proxytest.Redis) {
 
 func TestSessionAnswersAsRedis(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	own, sharing := startTestProxy(t, redis), startTestProxy(t, redis, sharing)
+	masters := &fakeMasters{}
+	own, sharing := startTestProxy(t, redis, masters.configure), startTestProxy(t, redis, masters.configure, sharing)
 	conversations := map[string][]string{
 		"handshake":          {"PING\r\n", "CLIENT SETNAME me\r\n", "SELECT 3\r\n", "SET a 1\r\n", "CLIENT GETNAME\r\n", "SELECT 0\r\n", "GET a\r\n", "SELECT 3\r\nGET a\r\n", "SELECT 99\r\n", "GET a\r\n"},
 		"hello":              {"HELLO 3 SETNAME x\r\n", "GET none\r\n", "HELLO\r\n", "CLIENT GETNAME\r\n", "HELLO 2 SETNAME y\r\n", "CLIENT GETNAME\r\nGET none\r\n", "HELLO 3\r\nHGETALL none\r\n", "HELLO 4\r\n", "HELLO 3 SETNAME \"a b\"\r\n"},
@@ -173,6 +174,7 @@ func TestSessionAnswersAsRedis(t *testing.T) {
 		"reply of reset":     {"CLIENT REPLY SKIP\r\nRESET\r\nPING\r\n", "CLIENT REPLY OFF\r\nRESET\r\nPING\r\n", "MULTI\r\nGET a\r\nCLIENT REPLY SKIP\r\nRESET\r\nPING\r\n"},
 		"refused at once":    {"WATCH\r\n", "MULTI\r\nGET lock:none\r\nEXEC\r\n", "GET lock:none\r\nGET a\r\n"},
 		"subscribe":          {"SUBSCRIBE a b a\r\n", "PSUBSCRIBE x*\r\n", "GET k\r\n", "HELLO 3\r\n", "SET lock:a 1 NX\r\nWATCH lock:a\r\nDEL lock:a k\r\nRENAME lock:a k\r\nSCRIPT KILL\r\nEVAL x 1 lock:a\r\n", "MULTI\r\nEXEC\r\nINFO\r\nAUTH x\r\nCLIENT REPLY ON\r\nSELECT 1\r\nSCRIPT LOAD x\r\n", "PING\r\nPING hi\r\n", "UNSUBSCRIBE\r\nPING\r\n", "PUNSUBSCRIBE\r\nPING\r\nSET k 1\r\nGET k\r\n"},
+		"unsubscribe behind": {"SET a 1\r\nGET a\r\nUNSUBSCRIBE\r\nGET a\r\nPUNSUBSCRIBE x y\r\nGET a\r\n", "HELLO 3\r\nGET a\r\nUNSUBSCRIBE x\r\nGET none\r\n"},
 		"subscribe pipeline": {"SUBSCRIBE a b\r\nPSUBSCRIBE p\r\nSUBSCRIBE c\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nGET k\r\nSUBSCRIBE\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nSUNSUBSCRIBE\r\nSSUBSCRIBE s t\r\nSUNSUBSCRIBE\r\nGET k\r\n"},
 		"subscribe RESP3":    {"HELLO 3\r\nSUBSCRIBE a b\r\nGET k\r\nPUBLISH a x\r\nPUBLISH nobody x\r\nUNSUBSCRIBE\r\nPING\r\nHELLO 2\r\nPING\r\n", "SUBSCRIBE a\r\nGET k\r\n", "UNSUBSCRIBE\r\nHELLO 3\r\nSUBSCRIBE a\r\nHELLO 2\r\nPING\r\nGET a\r\n"},
 		"subscribe reset":    {"SUBSCRIBE a\r\n", "RESET\r\n", "GET a\r\nSUBSCRIBE a\r\nUNSUBSCRIBE a\r\nGET a\r\n"},

@@ -95,7 +95,9 @@ func (c *Client) unsubscribe(of wire.Family, cmd wire.Command) {
 	names := textsOf(cmd.Args[1:])
 	switch {
 	case c.session.Upstream() == nil:
-		c.unsubscribeHere(of, names)
+		if c.session.Settle() { // shared connections may still owe replies
+			c.unsubscribeHere(of, names)
+		}
 	case c.listening.Load() == nil:
 		c.forwardSubscription(of, false, cmd, nil)
 	default:
