@@ -45,7 +45,7 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 			return false
 		}
 		if h.Settle() {
-			h.replyUnlessRestricted("client", wire.ErrUnknownSubcommand(args))
+			h.replyUnlessRestricted("client", args, wire.ErrUnknownSubcommand(args))
 		}
 		return true
 	}
@@ -60,7 +60,7 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 		h.reset()
 		return true
 	}
-	if name != "ping" && h.refusedAsRestricted(name) {
+	if name != "ping" && h.refusedAsRestricted(name, args) {
 		return true
 	}
 	switch name {

@@ -14,7 +14,7 @@ const FallbackVersion = "7.0.15"
 // performInfo answers the upstream's INFO with the proxy's section behind it. INFO redlock
 // gets that section alone. Without an upstream the proxy answers a short INFO.
 func (h *handler) performInfo(cmd wire.Command) {
-	if !h.Settle() || h.refusedAsRestricted("info") {
+	if !h.Settle() || h.refusedAsRestricted("info", cmd.Args) {
 		return
 	}
 	sections := cmd.Args[1:]

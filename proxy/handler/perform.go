@@ -76,7 +76,7 @@ func (h *handler) performJoined(name string, cmd wire.Command, to route.Route) b
 	case "multi":
 		h.performMulti(cmd, to.Spec)
 	case "exec", "discard":
-		h.replyUnlessRestricted(name, route.StrayExec(name, cmd.Args))
+		h.replyUnlessRestricted(name, cmd.Args, route.StrayExec(name, cmd.Args))
 	case "unwatch":
 		h.performUnwatch(cmd, to.Spec)
 	case "info":
@@ -117,7 +117,7 @@ func (h *handler) performKeyed(name string, cmd wire.Command, to route.Route) {
 	case to.Plane == route.Split:
 		h.performSplit(name, cmd, to)
 	case to.Plane == route.Cross:
-		h.replyUnlessRestricted(name, wire.ErrCrossLock)
+		h.replyUnlessRestricted(name, cmd.Args, wire.ErrCrossLock)
 	default:
 		h.performOnUpstream(name, cmd, to.Spec)
 	}
@@ -126,7 +126,7 @@ func (h *handler) performKeyed(name string, cmd wire.Command, to route.Route) {
 // performOnLocks waits until all earlier commands are answered. Then it runs the command on
 // the masters and answers it.
 func (h *handler) performOnLocks(name string, args [][]byte, to route.Route) {
-	if !h.Settle() || h.refusedAsRestricted(name) {
+	if !h.Settle() || h.refusedAsRestricted(name, args) {
 		return
 	}
 	h.runOnLocks(args, to)
@@ -192,7 +192,7 @@ func (h *handler) holdCopies(size int) (held int, ok bool) {
 // mayAnswer waits until all earlier commands are answered. It returns false if the session
 // ends, or if it has refused the command.
 func (h *handler) mayAnswer(name string, args [][]byte, spec *command.Spec) bool {
-	if !h.Settle() || h.refusedAsRestricted(name) {
+	if !h.Settle() || h.refusedAsRestricted(name, args) {
 		return false
 	}
 	refusal := spec.Check(args)
@@ -204,19 +204,19 @@ func (h *handler) mayAnswer(name string, args [][]byte, spec *command.Spec) bool
 
 // replyUnlessRestricted is ReplyError for commands that RESP2's subscribe mode does not
 // allow. In that mode the client gets the error of the mode.
-func (h *handler) replyUnlessRestricted(name string, refusal wire.Error) {
-	if h.Settle() && !h.refusedAsRestricted(name) {
+func (h *handler) replyUnlessRestricted(name string, args [][]byte, refusal wire.Error) {
+	if h.Settle() && !h.refusedAsRestricted(name, args) {
 		h.ReplyError(refusal)
 	}
 }
 
 // refusedAsRestricted refuses a command in RESP2's subscribe mode, and returns whether it
 // did. No reply may be pending when it is called.
-func (h *handler) refusedAsRestricted(name string) bool {
+func (h *handler) refusedAsRestricted(name string, args [][]byte) bool {
 	if !h.pubsub.Restricted() {
 		return false
 	}
-	h.ReplyError(wire.ErrRestricted(name))
+	h.ReplyError(cmp.Or(h.spec.Check(args), wire.ErrRestricted(name)))
 	return true
 }
 
@@ -234,7 +234,7 @@ func (h *handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Ro
 // performSplit performs a command whose keys are on both planes. It runs both halves at the
 // same time and joins their replies. If one half fails, the client gets its error.
 func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
-	if !h.Settle() || h.refusedAsRestricted(name) || !h.open() {
+	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) || !h.open() {
 		return
 	}
 	h.pubsub.SendCaching()

@@ -9,7 +9,7 @@ import (
 // performScript performs SCRIPT LOAD, EXISTS, FLUSH and KILL on both planes. Only the keys of a
 // later EVALSHA say on which plane a script runs.
 func (h *handler) performScript(name string, cmd wire.Command, to route.Route) {
-	if !h.Settle() || h.refusedAsRestricted(name) {
+	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) {
 		return
 	}
 	reply, refusal := h.service.Scripts.Perform(scripting{h, to}, name, cmd, to.Spec)

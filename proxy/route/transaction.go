@@ -52,7 +52,7 @@ func (t *Transaction) Next(name string, args [][]byte, to Route, offLocks wire.E
 	}
 	switch {
 	case refusal != "":
-		return End, wire.ErrExecArity
+		return End, refusal
 	case name == "exec":
 		return Execute, ""
 	case name == "discard":
@@ -126,12 +126,10 @@ func (t *Transaction) Queued(name string, args [][]byte, to Route) {
 // StrayExec is the error for EXEC or DISCARD without MULTI.
 func StrayExec(name string, args [][]byte) wire.Error {
 	switch {
-	case name == "exec" && len(args) > 1:
-		return wire.ErrExecArity
-	case name == "exec":
-		return wire.ErrExecNoMulti
 	case len(args) > 1:
 		return wire.ErrArity(name)
+	case name == "exec":
+		return wire.ErrExecNoMulti
 	}
 	return wire.ErrDiscardNoMulti
 }

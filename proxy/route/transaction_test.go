@@ -38,7 +38,7 @@ func TestTransactionDecides(t *testing.T) {
 		{commands: "NOSUCH", want: Abort, refusal: wire.ErrUnknownCommand([][]byte{[]byte("NOSUCH")}), state: Held},
 		{commands: "GET lock:a; OBJECT nosuch lock:a", want: Abort, refusal: wire.ErrUnknownSubcommand([][]byte{[]byte("OBJECT"), []byte("nosuch")}), state: AtLocks},
 		{commands: "EXEC", want: Execute, state: Held},
-		{commands: "EXEC 1", want: End, refusal: wire.ErrExecArity, state: Held},
+		{commands: "EXEC 1", want: End, refusal: wire.ErrArity("exec"), state: Held},
 		{commands: "DISCARD", want: Discard, state: Held},
 	} {
 		tx := Transaction{State: Held}

@@ -50,7 +50,6 @@ const (
 	ErrWatchInMulti      Error = "-ERR WATCH inside MULTI is not allowed\r\n"
 	ErrExecNoMulti       Error = "-ERR EXEC without MULTI\r\n"
 	ErrDiscardNoMulti    Error = "-ERR DISCARD without MULTI\r\n"
-	ErrExecArity         Error = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
 	ErrExecAbort         Error = "-EXECABORT Transaction discarded because of previous errors.\r\n"
 	ErrNoToken           Error = "-ERR REDLOCK TOKEN needs a lock key, and no lock rule matches this one\r\n"
 	ErrNotInMulti        Error = "-ERR Command not allowed inside a transaction\r\n"
@@ -101,7 +100,15 @@ func ErrMoving(until time.Time) Error {
 // ErrArity refuses a command with a wrong number of arguments. name is that of the
 // command.Spec ("get", "client|setname").
 func ErrArity(name string) Error {
-	return Error("-ERR wrong number of arguments for '" + name + "' command\r\n")
+	return Error(refusing(name) + "wrong number of arguments for '" + name + "' command\r\n")
+}
+
+// refusing is how the refusal of a command begins. That of EXEC ends a transaction.
+func refusing(name string) string {
+	if name == "exec" {
+		return ErrExecAbortOf
+	}
+	return "-ERR "
 }
 
 // ErrNoPermCommand refuses a command that the client's user may not send.
@@ -111,11 +118,7 @@ func ErrNoPermCommand(name string) Error {
 
 // ErrRestricted refuses a command in RESP2's subscribe mode.
 func ErrRestricted(name string) Error {
-	code := "-ERR "
-	if name == "exec" {
-		code = "-EXECABORT Transaction discarded because of: "
-	}
-	return Error(code + "Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n")
+	return Error(refusing(name) + "Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n")
 }
 
 // ErrUnsupported refuses a command that no client can use through the proxy.
