@@ -33,6 +33,29 @@ func TestExecNamesWhatTheUpstreamRefusesSince(t *testing.T) {
 	client.ask("SET there 1\r\nSELECT 3\r\nGET there\r\n", "+OK\r\n+OK\r\n$1\r\n1\r\n")
 }
 
+// In RESP3 the elements of EXEC's reply may be pushes: one, several or none for a command. The
+// reply's end cannot be told, and the client must get its other replies all the same.
+func TestRepliesBehindSubscriptionsInATransaction(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	for _, name := range []string{"UNSUBSCRIBE", "SUBSCRIBE a", "PSUBSCRIBE a* b*"} {
+		client, direct := startTestProxy(t, redis).dial(t), dialTest(t, "unix", redis.Socket)
+		client.ask("HELLO 3\r\n", helloText(3))
+		direct.send("HELLO 3\r\n")
+		direct.values(1)
+		for _, c := range []*testClient{client, direct} {
+			c.ask("MULTI\r\n"+name+"\r\nPING\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n")
+			c.send("EXEC\r\n")
+		}
+		want := direct.upTo("+PONG\r\n")
+		if got := client.upTo("+PONG\r\n"); got != want {
+			t.Errorf("%s: %q, Redis answers %q", name, got, want)
+		}
+		client.ask("GET lock:a\r\nPING\r\n", string(wire.ErrLockInPipe)+"+PONG\r\n")
+		client.halfClose()
+		client.expectEnd("")
+	}
+}
+
 func TestMonitorShowsTheClientsOwnSpelling(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	monitor := dialTest(t, "unix", redis.Socket)

@@ -143,7 +143,8 @@ func (c *Conn) deliver(p []byte) (used int, ok bool) {
 				}
 				c.to = to
 			}
-			c.inside, c.partly = true, false
+			// Else a value might never end in a pipe, and lock the client's writing side for ever.
+			c.inside, c.partly, c.scanner.PushCounts = true, false, c.Pipe()
 			c.tail = c.tail[:0]
 		}
 		n, done, err := c.scanner.Scan(p[at:])

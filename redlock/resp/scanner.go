@@ -49,6 +49,9 @@ type Scanner struct {
 	// RESP2 rejects the types of RESP3, for callers that do not know them. Set it before
 	// use.
 	RESP2 bool
+	// PushCounts makes a push inside an aggregate one of its elements, as EXEC's reply has
+	// it for a SUBSCRIBE in the transaction. Set it between values.
+	PushCounts bool
 
 	err    error
 	open   []openAggregate // outermost first; usual capacity is kept from value to value
@@ -144,7 +147,7 @@ func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
 		}
 		if ended {
 			s.state = scanType
-			if s.endValue(s.of != '>' && s.of != '|') {
+			if s.endValue(s.counts()) {
 				done = true
 				break
 			}
@@ -159,6 +162,9 @@ func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
 	}
 	return n, done, nil
 }
+
+// counts tells whether the value being read is an element of the aggregate around it.
+func (s *Scanner) counts() bool { return s.of != '|' && (s.of != '>' || s.PushCounts) }
 
 func (s *Scanner) startValue(of byte) error {
 	s.of = of
@@ -247,7 +253,7 @@ func (s *Scanner) endLength(n int64) (ended bool, err error) {
 		return false, errTooLong
 	}
 	s.due += s.length
-	s.open = append(s.open, openAggregate{left: s.length, counts: s.of != '>' && s.of != '|'})
+	s.open = append(s.open, openAggregate{left: s.length, counts: s.counts()})
 	s.state = scanType
 	return false, nil
 }

@@ -54,6 +54,22 @@ var replyValues = []struct {
 	{strings.Repeat("*1\r\n", maxNesting) + ":1\r\n", '*'},
 }
 
+// With PushCounts a push is an element like any other, and still none of an attribute's.
+func TestScannerCountsPushes(t *testing.T) {
+	for _, raw := range []string{
+		"*1\r\n>3\r\n+subscribe\r\n+a\r\n:1\r\n",
+		"*2\r\n>3\r\n+unsubscribe\r\n_\r\n:0\r\n+PONG\r\n",
+		"*1\r\n|1\r\n+key\r\n+value\r\n>1\r\n+a\r\n",
+		">1\r\n+a\r\n",
+	} {
+		scanner := Scanner{PushCounts: true}
+		n, done, err := scanner.Scan([]byte(raw + "+next\r\n"))
+		if n != len(raw) || !done || err != nil {
+			t.Errorf("%q: %d bytes, %t, %v", raw, n, done, err)
+		}
+	}
+}
+
 var malformedReplies = []struct {
 	raw  string
 	want error
