@@ -72,16 +72,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if p.locker, err = redlock.New(p.lockerConfig(cfg, masters)); err != nil {
 		return err
 	}
-	if err := reg.Register(metrics.Masters(p.locker.Status)); err != nil {
-		return err
-	}
-	if err := reg.Register(metrics.Moving(p.movingRules)); err != nil {
-		return err
-	}
 	p.leases = lease.New(lease.Config{Locker: p.locker, Rule: p.current.LeaseRule, Limits: p.current.LeaseLimits, Log: p.log})
-	if err := reg.Register(metrics.Leases(p.leases.Counts)); err != nil {
-		return err
-	}
 	p.scripts = scripts.New(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
 	p.locks = lock.New(lock.Config{
 		Locker:        p.locker,
@@ -115,9 +106,6 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		p.log.Error("closing shared connection: unexpected reply from upstream (out of sync)", slog.Any("error", err))
 	})
 	env.Shared = p.shared
-	if err := metrics.RegisterShared(reg, p.shared.Counts); err != nil {
-		return err
-	}
 	commands := handler.New(env, handler.Config{
 		Databases:   p.monitor.Databases,
 		Version:     p.monitor.Version,
@@ -130,8 +118,13 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Clients:     p.clients,
 	})
 	p.server = server.New(env, commands.Handle)
-	if err := reg.Register(metrics.BufferedBytes(env.Budget.InUse)); err != nil {
-		return err
+	for _, collector := range []prometheus.Collector{
+		metrics.Masters(p.locker.Status), metrics.Moving(p.movingRules), metrics.Leases(p.leases.Counts),
+		metrics.Shared(p.shared.Counts), metrics.Buffers(env.Budget.InUse),
+	} {
+		if err := reg.Register(collector); err != nil {
+			return err
+		}
 	}
 	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
 	return nil

@@ -17,18 +17,15 @@ type contentionSeries struct{ waited, held prometheus.Observer }
 // Clients wait for a lock for up to minutes, and hold it for up to an hour.
 var contentionBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 
-func newContentionMetrics() (*contentionMetrics, []prometheus.Collector) {
-	times := func(name, help string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "redlock", Name: name, Help: help, Buckets: contentionBuckets}, []string{"rule"})
-	}
+func newContentionMetrics(f *family) *contentionMetrics {
 	m := &contentionMetrics{
-		waited: times("lock_wait_seconds", "Time from a client's first try to take a lock to its grant, by rule."),
-		held:   times("lock_hold_seconds", "Time from a lock's grant to its release, if both went through this proxy, by rule."),
+		waited: f.times(contentionBuckets, "lock_wait_seconds", "Time from a client's first try to take a lock to its grant, by rule.", "rule"),
+		held:   f.times(contentionBuckets, "lock_hold_seconds", "Time from a lock's grant to its release, if both went through this proxy, by rule.", "rule"),
 	}
 	m.rules.find = func(rule string) contentionSeries {
 		return contentionSeries{m.waited.WithLabelValues(rule), m.held.WithLabelValues(rule)}
 	}
-	return m, []prometheus.Collector{m.waited, m.held}
+	return m
 }
 
 // forget deletes the series of a rule.

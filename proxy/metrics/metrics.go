@@ -1,9 +1,7 @@
 package metrics
 
 import (
-	"errors"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,81 +77,88 @@ type Names struct {
 	Build    []string // version, revision and Go's version
 }
 
+// A family makes metrics of this process, and remembers them to be registered.
+type family []prometheus.Collector
+
+func (f *family) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	made := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "redlock", Name: name, Help: help}, labels)
+	*f = append(*f, made)
+	return made
+}
+
+func (f *family) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	made := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "redlock", Name: name, Help: help}, labels)
+	*f = append(*f, made)
+	return made
+}
+
+func (f *family) times(buckets []float64, name, help string, labels ...string) *prometheus.HistogramVec {
+	made := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "redlock", Name: name, Help: help, Buckets: buckets}, labels)
+	*f = append(*f, made)
+	return made
+}
+
+// count and number make a counter and a gauge without labels.
+func (f *family) count(name, help string) prometheus.Counter {
+	return f.counter(name, help).WithLabelValues()
+}
+func (f *family) number(name, help string) prometheus.Gauge {
+	return f.gauge(name, help).WithLabelValues()
+}
+
 // New registers all metrics with reg. It returns an error if one of our names is
 // registered there already.
 func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "redlock", Name: name, Help: help}, labels)
+	f := new(family)
+	commandTimes := f.times(lockTimeBuckets, "lock_command_duration_seconds", "Time from the arrival of a lock command to its reply, retries included.", "kind")
+	ballotTimes := f.times(lockTimeBuckets, "ballot_duration_seconds", "Time from the first byte of a ballot to its verdict.", "kind", "verdict")
+	votes := f.counter("votes_total", "Votes by master: granted, refused, failed, or discounted (the master answered but may not vote).", "master", "vote")
+	voteTimes := f.times(lockTimeBuckets, "vote_duration_seconds", "Time from the first byte of a ballot to the answer of the master.", "master")
+	undone := f.counter("undone_grants_total", "Grants taken back from a master because the ballot was not won.", "master")
+	queued := f.gauge("queued_for_master", "Undos and releases queued for an unreachable master.", "master")
+	limits := f.counter("limit_reached_total", "How often a limit refused or disconnected a client, or failed a command (for scripts: texts forgotten).", "limit")
+	refusals := f.counter("refused_commands_total", "Commands refused because they mix lock keys and other keys (crosslock), or because the lock rules moved their keys (tryagain).", "reason")
+	wakeUps := f.counter("wakeups_total", "Messages and invalidations from the masters sent to clients.", "kind")
+	f.gauge("build_info", "Always 1; the labels show what this process was built from.", "version", "revision", "goversion").WithLabelValues(names.Build...).Set(1)
+	m := &Metrics{
+		operations: newOperationMetrics(f), waits: newWaitMetrics(f), contention: newContentionMetrics(f), verdicts: names.Verdicts,
+		forwards:       f.count("forwarded_commands_total", "Commands forwarded to the upstream."),
+		clients:        f.number("clients_connected", "Clients connected now."),
+		protocolErrors: f.count("protocol_errors_total", "Clients disconnected because they did not send valid Redis protocol."),
+		dialFailures:   f.count("upstream_dial_failures_total", "Failed attempts to reach the upstream for a client."),
+		badReplies:     f.count("upstream_protocol_errors_total", "Clients disconnected because the upstream sent an invalid or unexpected reply."),
+		panics:         f.count("panics_recovered_total", "Clients disconnected because of a bug in the proxy."),
+		refusedLogins:  f.count("logins_refused_total", "AUTH and HELLO commands with a wrong user name or password."),
+		handshakes:     f.count("tls_handshakes_failed_total", "TLS handshakes that failed."),
+		ofRules:        f.counter("lock_commands_total", "Lock commands answered, by kind, verdict and the rule that makes their key a lock key.", "kind", "verdict", "rule"),
+		limits:         make(map[string]prometheus.Counter),
+		refusals:       map[string]prometheus.Counter{"CROSSLOCK": refusals.WithLabelValues("crosslock"), "TRYAGAIN": refusals.WithLabelValues("tryagain")},
+		listeners:      f.number("clients_listening", "Clients that are subscribed to channels of locks or track lock keys."),
+		messages:       wakeUps.WithLabelValues("message"),
+		invalidations:  wakeUps.WithLabelValues("invalidation"),
+		ended:          f.counter("listeners_ended_total", "Subscribed clients disconnected because they may have missed messages (gap) or did not read them (overflow).", "reason"),
 	}
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "redlock", Name: name, Help: help}, labels)
-	}
-	times := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "redlock", Name: name, Help: help, Buckets: lockTimeBuckets,
-		}, labels)
-	}
-	forwards := counter("forwarded_commands_total", "Commands forwarded to the upstream.")
-	clients := gauge("clients_connected", "Clients connected now.")
-	protocolErrors := counter("protocol_errors_total", "Clients disconnected because they did not send valid Redis protocol.")
-	dialFailures := counter("upstream_dial_failures_total", "Failed attempts to reach the upstream for a client.")
-	badReplies := counter("upstream_protocol_errors_total", "Clients disconnected because the upstream sent an invalid or unexpected reply.")
-	panics := counter("panics_recovered_total", "Clients disconnected because of a bug in the proxy.")
-	refusedLogins := counter("logins_refused_total", "AUTH and HELLO commands with a wrong user name or password.")
-	handshakes := counter("tls_handshakes_failed_total", "TLS handshakes that failed.")
-	commands := counter("lock_commands_total", "Lock commands answered, by kind, verdict and the rule that makes their key a lock key.", "kind", "verdict", "rule")
-	commandTimes := times("lock_command_duration_seconds", "Time from the arrival of a lock command to its reply, retries included.", "kind")
-	ballotTimes := times("ballot_duration_seconds", "Time from the first byte of a ballot to its verdict.", "kind", "verdict")
-	votes := counter("votes_total", "Votes by master: granted, refused, failed, or discounted (the master answered but may not vote).", "master", "vote")
-	voteTimes := times("vote_duration_seconds", "Time from the first byte of a ballot to the answer of the master.", "master")
-	undone := counter("undone_grants_total", "Grants taken back from a master because the ballot was not won.", "master")
-	queued := gauge("queued_for_master", "Undos and releases queued for an unreachable master.", "master")
-	limits := counter("limit_reached_total", "How often a limit refused or disconnected a client, or failed a command (for scripts: texts forgotten).", "limit")
-	refusals := counter("refused_commands_total", "Commands refused because they mix lock keys and other keys (crosslock), or because the lock rules moved their keys (tryagain).", "reason")
-	build := gauge("build_info", "Always 1; the labels show what this process was built from.", "version", "revision", "goversion")
-	build.WithLabelValues(names.Build...).Set(1)
-	listeners := gauge("clients_listening", "Clients that are subscribed to channels of locks or track lock keys.")
-	wakeUps := counter("wakeups_total", "Messages and invalidations from the masters sent to clients.", "kind")
-	ended := counter("listeners_ended_total", "Subscribed clients disconnected because they may have missed messages (gap) or did not read them (overflow).", "reason")
-	all := []prometheus.Collector{
-		listeners, wakeUps, ended, refusals, build,
-		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
-		forwards, clients, protocolErrors, dialFailures, badReplies, panics, limits, refusedLogins, handshakes,
-	}
-	operations, collectors := newOperationMetrics(counter, gauge)
-	waits, ofWaits := newWaitMetrics(gauge)
-	contention, ofContention := newContentionMetrics()
-	for _, collector := range slices.Concat(all, collectors, ofWaits, ofContention) {
-		if err := reg.Register(collector); err != nil {
+	for _, made := range *f {
+		if err := reg.Register(made); err != nil {
 			return nil, err
 		}
 	}
-	m := &Metrics{
-		operations: operations, waits: waits, contention: contention, verdicts: names.Verdicts,
-		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
-		listeners: listeners.WithLabelValues(), ended: ended,
-		limits:   make(map[string]prometheus.Counter),
-		refusals: map[string]prometheus.Counter{"CROSSLOCK": refusals.WithLabelValues("crosslock"), "TRYAGAIN": refusals.WithLabelValues("tryagain")},
-		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
-		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), badReplies: badReplies.WithLabelValues(), panics: panics.WithLabelValues(),
-		refusedLogins: refusedLogins.WithLabelValues(), handshakes: handshakes.WithLabelValues(),
-	}
 	for _, reason := range []string{ListenerGap, ListenerOverflow} {
-		ended.WithLabelValues(reason)
+		m.ended.WithLabelValues(reason)
 	}
 	for _, limit := range names.Limits {
 		m.limits[limit] = limits.WithLabelValues(limit)
 	}
-	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges, operations.amnesia, operations.healed}
+	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, m.operations.stateChanges, m.operations.amnesia, m.operations.healed}
 	m.masters.find = func(master string) masterSeries {
 		found := masterSeries{
 			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
 		}
 		for cause := redlock.Emptied; cause <= redlock.Replaced; cause++ {
-			operations.amnesia.WithLabelValues(master, cause.String()) // exists with 0, as Names says
+			m.operations.amnesia.WithLabelValues(master, cause.String()) // exists with 0, as Names says
 		}
 		for did := redlock.HealWritten; did <= redlock.HealTooLarge; did++ {
-			operations.healed.WithLabelValues(master, did.String())
+			m.operations.healed.WithLabelValues(master, did.String())
 		}
 		for vote := range found.votes {
 			found.votes[vote] = votes.WithLabelValues(master, redlock.Vote(vote).String())
@@ -164,9 +169,8 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 		return ballotTimes.WithLabelValues(labels.kind.String(), labels.verdict.String())
 	}
 	m.commands.find = func(labels commandLabels) commandSeries {
-		return commandSeries{commands.WithLabelValues(labels.kind, labels.verdict, labels.rule), commandTimes.WithLabelValues(labels.kind)}
+		return commandSeries{m.ofRules.WithLabelValues(labels.kind, labels.verdict, labels.rule), commandTimes.WithLabelValues(labels.kind)}
 	}
-	m.ofRules = commands
 	return m, nil
 }
 
@@ -252,25 +256,6 @@ func (m *Metrics) UpstreamDialFailed() { m.dialFailures.Inc() }
 // UpstreamProtocolError counts a client that was disconnected because of the upstream's
 // replies.
 func (m *Metrics) UpstreamProtocolError() { m.badReplies.Inc() }
-
-// BufferedBytes shows the number of bytes in use of the memory that clients share.
-func BufferedBytes(inUse func() int64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients; limits.memory is the limit.",
-	}, func() float64 { return float64(inUse()) })
-}
-
-// RegisterShared shows the shared upstream connections, and the clients that use them.
-func RegisterShared(reg prometheus.Registerer, counts func() (connections, clients int)) error {
-	gauge := func(name, help string, value func() int) error {
-		return reg.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "redlock", Name: name, Help: help},
-			func() float64 { return float64(value()) }))
-	}
-	return errors.Join(
-		gauge("shared_connections", "Upstream connections that clients share.", func() int { n, _ := counts(); return n }),
-		gauge("shared_clients", "Clients that have used a shared upstream connection.", func() int { _, n := counts(); return n }),
-	)
-}
 
 // LimitReached counts that a client reached a limit. It ignores an unknown or empty name.
 func (m *Metrics) LimitReached(limit string) {

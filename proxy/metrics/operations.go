@@ -40,40 +40,29 @@ const (
 	passIncomplete = "incomplete"
 )
 
-func newOperationMetrics(
-	counter func(name, help string, labels ...string) *prometheus.CounterVec,
-	gauge func(name, help string, labels ...string) *prometheus.GaugeVec,
-) (operationMetrics, []prometheus.Collector) {
-	withoutTTL := counter("locks_without_ttl_total", "Locks taken without a TTL. Only a release ends them.")
-	beyond := counter("locks_beyond_quarantine_total", "Locks taken for longer than max_quarantine. No quarantine covers them.")
-	reloaded := gauge("config_last_reload_successful", "1 if the last reload was applied or there was none, else 0.")
-	since := gauge("config_in_force_timestamp_seconds", "When the active configuration became active.")
-	hash := gauge("config_hash", "Hash of the active masters, rules and times. Proxies over the same masters should show the same.")
-	clients := gauge("clients_limit", "Maximum number of connected clients.")
-	timeout := gauge("master_timeout_seconds", "How long a ballot waits for a master.")
-	healedAt := gauge("heal_complete_timestamp_seconds", "When the last complete pass of healing began; 0: there was none.")
+func newOperationMetrics(f *family) operationMetrics {
 	m := operationMetrics{
-		stateChanges: counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
-		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy recorded, by cause: emptied, restarted, clock_jumped or replaced.", "master", "cause"),
-		hazards:      gauge("hazards", "Hazards to locks, by kind, server and what is missing there.", "kind", "server", "detail"),
-		reloads:      counter("config_reloads_total", "Reloads of the configuration: applied or refused.", "result"),
-		withoutTTL:   withoutTTL.WithLabelValues(),
-		beyond:       beyond.WithLabelValues(),
-		reloaded:     reloaded.WithLabelValues(),
-		activeSince:  since.WithLabelValues(),
-		hash:         hash.WithLabelValues(),
-		clients:      clients.WithLabelValues(),
-		timeout:      timeout.WithLabelValues(),
-		healed:       counter("healed_copies_total", "Copies of locks for masters that lacked them: written, taken_back (the lock was released meanwhile), refused (by the master) or too_large.", "master", "result"),
-		healPasses:   counter("heal_passes_total", "Passes of healing over all keys: complete, or incomplete (something was lacking at the end).", "result"),
-		healedAt:     healedAt.WithLabelValues(),
+		stateChanges: f.counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
+		amnesia:      f.counter("master_quarantines_begun_total", "Quarantines of a master that this proxy recorded, by cause: emptied, restarted, clock_jumped or replaced.", "master", "cause"),
+		hazards:      f.gauge("hazards", "Hazards to locks, by kind, server and what is missing there.", "kind", "server", "detail"),
+		withoutTTL:   f.count("locks_without_ttl_total", "Locks taken without a TTL. Only a release ends them."),
+		beyond:       f.count("locks_beyond_quarantine_total", "Locks taken for longer than max_quarantine. No quarantine covers them."),
+		reloads:      f.counter("config_reloads_total", "Reloads of the configuration: applied or refused.", "result"),
+		reloaded:     f.number("config_last_reload_successful", "1 if the last reload was applied or there was none, else 0."),
+		activeSince:  f.number("config_in_force_timestamp_seconds", "When the active configuration became active."),
+		hash:         f.number("config_hash", "Hash of the active masters, rules and times. Proxies over the same masters should show the same."),
+		clients:      f.number("clients_limit", "Maximum number of connected clients."),
+		timeout:      f.number("master_timeout_seconds", "How long a ballot waits for a master."),
+		healed:       f.counter("healed_copies_total", "Copies of locks for masters that lacked them: written, taken_back (the lock was released meanwhile), refused (by the master) or too_large.", "master", "result"),
+		healPasses:   f.counter("heal_passes_total", "Passes of healing over all keys: complete, or incomplete (something was lacking at the end).", "result"),
+		healedAt:     f.number("heal_complete_timestamp_seconds", "When the last complete pass of healing began; 0: there was none."),
 	}
 	m.healPasses.WithLabelValues(passComplete)
 	m.healPasses.WithLabelValues(passIncomplete)
 	m.reloads.WithLabelValues(reloadApplied)
 	m.reloads.WithLabelValues(reloadRefused)
 	m.reloaded.Set(1)
-	return m, []prometheus.Collector{m.stateChanges, m.amnesia, m.healed, m.healPasses, healedAt, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash, clients, timeout}
+	return m
 }
 
 // Healed implements redlock.Observer.
@@ -88,7 +77,7 @@ func (m *Metrics) HealPassed(began time.Time, complete bool) {
 		return
 	}
 	m.operations.healPasses.WithLabelValues(passComplete).Inc()
-	m.operations.healedAt.Set(float64(began.UnixMilli()) / 1000)
+	m.operations.healedAt.Set(seconds(began))
 }
 
 func (m *Metrics) LockWithoutTTL()       { m.operations.withoutTTL.Inc() }
@@ -119,7 +108,7 @@ type Settings struct {
 
 // ShowSettings shows the current configuration.
 func (m *Metrics) ShowSettings(now Settings) {
-	m.operations.activeSince.Set(float64(now.Since.UnixMilli()) / 1000)
+	m.operations.activeSince.Set(seconds(now.Since))
 	m.operations.hash.Set(float64(now.Hash))
 	m.rulesInForce(now.Rules)
 	m.waits.show(now.Waiting)

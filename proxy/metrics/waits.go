@@ -23,15 +23,12 @@ const (
 // A wait is far longer than a ballot, and at most an hour.
 var waitBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-func newWaitMetrics(gauge func(name, help string, labels ...string) *prometheus.GaugeVec) (waitMetrics, []prometheus.Collector) {
-	m := waitMetrics{
-		waiting: gauge("waiting_acquires", "Acquires held back now by their rule's wait.", "rule"),
-		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "redlock", Name: "wait_duration_seconds", Buckets: waitBuckets,
-			Help: "How long acquires were held back, by rule and outcome: granted, refused (the time was over), gone (the client left) or error.",
-		}, []string{"rule", "outcome"}),
+func newWaitMetrics(f *family) waitMetrics {
+	return waitMetrics{
+		waiting: f.gauge("waiting_acquires", "Acquires held back now by their rule's wait.", "rule"),
+		waited: f.times(waitBuckets, "wait_duration_seconds",
+			"How long acquires were held back, by rule and outcome: granted, refused (the time was over), gone (the client left) or error.", "rule", "outcome"),
 	}
-	return m, []prometheus.Collector{m.waiting, m.waited}
 }
 
 // show makes the series of these rules, from 0 as Names says.
