@@ -18,6 +18,4 @@
 // except Account and MustLogIn. The mutex of the accepted logins is held for a few lines.
 //
 // Passwords are never logged, nor is a name that belongs to no user: it may be a password.
-//
-// The package imports config, upstream, metrics, wire and redlock/resp.
 package auth

@@ -15,6 +15,4 @@
 // The package starts no goroutine. Run uses its caller's. The Tracker calls the Room with each
 // change, and that call never blocks. No mutex is held during a try. The Room holds its
 // mutex while it calls Untrack, so that mutex comes before those of the Tracker.
-//
-// The package imports wire, and redlock's types of requests.
 package blocking

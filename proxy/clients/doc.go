@@ -21,6 +21,4 @@
 // Client protects its Facts. Both are held for a few lines, and never while a session is
 // called. The methods of a Client belong to its session's goroutine, unless they say
 // otherwise.
-//
-// The package imports upstream, journal, command, wire and redlock/resp.
 package clients

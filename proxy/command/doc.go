@@ -13,5 +13,5 @@
 //
 // Tables and specs never change once they are made, so any number of goroutines
 // may use them. Lookup, OnlyKey and Is allocate nothing. AppendKeys allocates only
-// if dst is too short. The package imports proxy/wire and redlock/resp.
+// if dst is too short.
 package command

@@ -29,6 +29,5 @@
 //
 // A Config belongs to its maker until it becomes active. After that nobody changes it.
 // Only an Active has a mutex. Replace holds it while it runs change, and never across
-// I/O. The package starts no goroutine. It imports command, endpoint, lease,
-// route and wire, and knows nothing of sessions, masters or metrics.
+// I/O. The package starts no goroutine. It knows nothing of sessions, masters or metrics.
 package config

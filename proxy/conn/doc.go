@@ -27,6 +27,5 @@
 // across I/O, which is its purpose.
 //
 // In steady use nothing here allocates or reads the system's clock, and only a Minder starts a
-// goroutine, when its session is busy for longer than a moment. The package imports nothing of
-// this module but redlock/loop.
+// goroutine, when its session is busy for longer than a moment.
 package conn

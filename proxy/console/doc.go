@@ -16,6 +16,4 @@
 // A list has one map for each item: a map in RESP3, an array of names and values in RESP2,
 // as Redis replies to XINFO. The names of fields are stable, and later versions only add
 // some. Times are texts in UTC such as 2026-11-21T05:10:00Z. A null means unknown or none.
-//
-// The package imports config, journal, route, lock, command, wire, redlock and redlock/inspect.
 package console

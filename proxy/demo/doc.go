@@ -10,6 +10,5 @@
 // # Who owns what
 //
 // The caller of Prepare must call end, which waits for all processes and removes their folder.
-// A goroutine for each server waits for its end and ends with it. Of this module the package
-// imports config and endpoint.
+// A goroutine for each server waits for its end and ends with it.
 package demo

@@ -9,6 +9,5 @@
 // everything when the process ends. No claim about safety may rely on it.
 //
 // A server listens on a free loopback port, so that redis-cli can connect to it. The
-// caller that starts a server must close it. Of this module the package imports only
-// redlock/rdb.
+// caller that starts a server must close it.
 package embedded

@@ -34,6 +34,5 @@
 //
 // An Endpoint is a value and never changes. Its copies share the Sentinels' last answer
 // and the TLS, and any goroutine may use them. No goroutine of this package outlives a
-// call. The package imports resp, which reads ROLE's reply, and nothing else of this
-// module.
+// call.
 package endpoint

@@ -30,8 +30,4 @@
 // may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged.
-//
-// The package imports session, auth, console, lock, lease, lastread, pubsub, clients, scripts,
-// config, route, upstream, command, conn and wire. Of redlock it uses the type of a watch, and
-// resp.
 package handler

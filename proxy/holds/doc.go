@@ -12,5 +12,5 @@
 // A lock that is granted at once has waited as long as its command took.
 //
 // All goroutines may use a Times. It has one mutex for each table, held for one entry. The
-// package starts no goroutine and imports nothing of this module.
+// package starts no goroutine.
 package holds

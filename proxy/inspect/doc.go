@@ -33,7 +33,5 @@
 // Servers waits for all goroutines that it starts. A Monitor starts none: Run uses the
 // caller's goroutine. A Monitor has no mutex. The parts that other goroutines may read
 // are atomic.
-//
-// The package imports config, route, endpoint, embedded (for its version), command,
-// metrics, and redlock for reading markers. It knows no session.
+// The package knows no session.
 package inspect

@@ -2,5 +2,5 @@
 // knows which answer tells the client that it has won.
 //
 // Each session owns one Memory, which is not safe for concurrent use. The package starts no
-// goroutine and imports nothing of this module.
+// goroutine.
 package lastread

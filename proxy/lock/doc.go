@@ -38,7 +38,4 @@
 // A command runs in its caller's task or goroutine. Those for which Parks is true may run on the
 // event loop: they leave it before anything that blocks. Only a command on several keys starts
 // more goroutines, which end before it returns. The package has no mutex.
-//
-// The package imports blocking, queue, lease, holds, lastread, scripts, journal, route,
-// command, metrics and wire, and redlock/loop.
 package lock

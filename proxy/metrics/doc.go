@@ -13,6 +13,5 @@
 // lines that it leaves out.
 //
 // Any number of goroutines may count. Only one goroutine at a time may call ShowSettings
-// or ReloadApplied, and only one ShowHazards. The package imports redlock, for the types
-// of an Observer, and no room of the proxy.
+// or ReloadApplied, and only one ShowHazards.
 package metrics

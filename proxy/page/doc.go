@@ -23,7 +23,4 @@
 // The package starts no goroutine: Run uses the caller's. The HTTP server of the caller owns
 // the goroutines of requests. Those of /events end soon after Run has ended. The mutexes of a
 // Recorder and a Page are never held together, nor during a call of a Source.
-//
-// The package imports journal and console, for the types of hot keys, clients and held locks,
-// and redlock and redlock/inspect, for those of an Observer and a TTL.
 package page

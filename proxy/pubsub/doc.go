@@ -30,7 +30,4 @@
 //
 // Lock order: the client's write lock (conn.Writer), then the listener's mutex. The
 // mutex is held for a few lines and never across I/O.
-//
-// The package imports upstream, route, command, conn, metrics and wire; of redlock its
-// events and resp.
 package pubsub

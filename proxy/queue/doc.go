@@ -47,6 +47,5 @@
 // # Goroutines and locks
 //
 // The package starts no goroutine. The queue's mutex is held while it calls Untrack, so it
-// comes before those of the tracker. Track is called without it. The package imports
-// nothing of this module.
+// comes before those of the tracker. Track is called without it.
 package queue

@@ -16,6 +16,5 @@
 //
 // Rules and routers never change once they are made. WithRules makes a new router.
 // Any number of goroutines may use one. Many routes may share the slices of a
-// Route, so callers must not write to them. The package imports proxy/command,
-// proxy/wire, redlock/resp, and the name of the masters' marker from redlock.
+// Route, so callers must not write to them.
 package route

@@ -7,6 +7,4 @@
 //
 // Kill connects to each master, in a goroutine of its own, and waits for them, for two seconds
 // at most. The package starts no other goroutine.
-//
-// The package imports command, endpoint, wire and redlock/resp.
 package scripts

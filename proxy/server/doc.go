@@ -12,6 +12,4 @@
 //
 // The server's mutex protects its maps. It is never held while a session is called, except
 // to make a new one.
-//
-// The package imports session, config, endpoint and wire.
 package server

@@ -58,6 +58,4 @@
 //
 // The write lock of the client (conn.Writer) is held for whole replies. The handler's
 // Confirmed and FlushWith's function are called with it held. The session has no other lock.
-//
-// The package imports shared, upstream, config, conn, metrics, wire and redlock/loop.
 package session

@@ -58,6 +58,4 @@
 // for its members. The client's conn.Writer is locked with neither held. Nothing is called with a
 // mutex held, and no I/O is done. The owner's methods may be called on the loop, and shortly after
 // Member.Close.
-//
-// The package imports upstream, conn, wire, redlock/resp and redlock/loop.
 package shared

@@ -52,6 +52,4 @@
 // Lock order: the client's conn.Writer, then the mutex of the pending replies. That
 // mutex is held for a few lines, and never across I/O or a callback. The copier calls Events.Confirmed with the conn.Writer locked. It may
 // hold that lock in every other event but Ended, so no event may write to the client.
-//
-// The package imports conn, wire, redlock/resp and redlock/loop.
 package upstream

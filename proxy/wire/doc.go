@@ -15,7 +15,4 @@
 //     texts of INFO.
 //   - replies.go holds every text that sessions send themselves. If Redis has a text
 //     for the case, it is Redis's.
-//
-// The package imports redlock/resp, which reads and writes RESP itself, and no other
-// package of this module.
 package wire
