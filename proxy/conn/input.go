@@ -113,7 +113,9 @@ func (in *Input) Fill() error {
 		return err
 	}
 	if len(in.ahead) > 0 {
-		in.takeAhead()
+		in.lastRead = copy(in.buf[in.end:], in.ahead)
+		in.end += in.lastRead
+		in.dropAhead(in.lastRead)
 		return nil
 	}
 	if in.err != nil {
@@ -156,17 +158,6 @@ func (in *Input) endedAhead() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.err
-}
-
-func (in *Input) takeAhead() {
-	n := copy(in.buf[in.end:], in.ahead)
-	in.end += n
-	in.lastRead = n
-	in.budget.Release(n)
-	in.ahead = in.ahead[n:]
-	if len(in.ahead) == 0 {
-		in.ahead = nil
-	}
 }
 
 func (in *Input) makeRoom(need int) error {
