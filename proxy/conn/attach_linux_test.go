@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock/loop"
 )
 
@@ -19,20 +20,7 @@ func attached(t *testing.T, budget *Budget, body func(*loop.Task, *Input)) net.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	far, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = far.Close() })
-	near, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	far, near := proxytest.Pair(t)
 	in := NewInput(NewSocket(near, new(Clock)), budget)
 	in.SetLimit(1 << 20)
 	ended := make(chan struct{})

@@ -17,6 +17,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
@@ -77,19 +78,7 @@ func startOnLoopWith(t *testing.T, log io.Writer, handle func(*Session) Handler)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	far, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = listener.Close()
+	far, near := proxytest.Pair(t)
 	return serve(t, log, l, near, far, handle), far
 }
 

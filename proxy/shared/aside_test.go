@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
@@ -254,7 +255,7 @@ func (w *asideWorld) resize(*fakeMember) { w.limit.Store(int64(w.random.IntN(128
 
 // A client in whose writing there is a defect takes no memory.
 func TestADefectInWritingGivesMemoryBack(t *testing.T) {
-	near, _ := pair(t)
+	near, _ := proxytest.Pair(t)
 	owner := &fakeOwner{}
 	c := newConnection(&Pool{memory: unlimited(), outOfSync: func(error) {}}, laneKey{}, conn.NewSocket(near, &conn.Clock{}))
 	m := &Member{client: conn.NewWriter(conn.NewSocket(defective{}, &conn.Clock{})), owner: owner}

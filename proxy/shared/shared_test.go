@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
@@ -102,30 +103,13 @@ func (r *rig) dial(context.Context) (net.Conn, error) {
 	if r.down.Load() {
 		return nil, errors.New("down")
 	}
-	near, far := pair(r.t)
+	near, far := proxytest.Pair(r.t)
 	go func() { // the login is one PING
 		expect(r.t, far, "*1\r\n$4\r\nPING\r\n")
 		say(far, wire.Pong)
 		r.servers <- far
 	}()
 	return near, nil
-}
-
-func pair(t *testing.T) (near, far net.Conn) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	if near, err = net.Dial("tcp", listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if far, err = listener.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
-	return near, far
 }
 
 func say(to net.Conn, text string) { _, _ = io.WriteString(to, text) }
@@ -160,7 +144,7 @@ func await(t *testing.T, otherwise string, done <-chan struct{}) {
 // member makes a member of the connection with this index.
 func (r *rig) member(index int) *fakeMember {
 	r.t.Helper()
-	near, far := pair(r.t)
+	near, far := proxytest.Pair(r.t)
 	owner := &fakeOwner{client: conn.NewSocket(near, &conn.Clock{})}
 	if r.way.attached && !owner.client.Attach(r.loop, nil, reader{}) {
 		r.t.Fatal("the client cannot be attached")
@@ -440,7 +424,7 @@ func TestDialOnce(t *testing.T) { eachWay(t, testDialOnce) }
 
 func testDialOnce(t *testing.T, r *rig) {
 	r.down.Store(true)
-	near, _ := pair(t)
+	near, _ := proxytest.Pair(t)
 	m := r.NewMember(conn.NewWriter(conn.NewSocket(near, &conn.Clock{})), &fakeOwner{}, nil)
 	defer m.Close()
 	for range 2 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -103,21 +104,10 @@ func open(t *testing.T, login *Login, answers ...string) *rig {
 	return r
 }
 
-// pair makes a TCP connection. The test closes both ends.
+// pair makes a TCP connection whose ends wait for nothing longer than patience.
 func pair(t *testing.T) (near, far net.Conn) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	if near, err = net.Dial("tcp", listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if far, err = listener.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+	near, far = proxytest.Pair(t)
 	for _, c := range []net.Conn{near, far} {
 		_ = c.SetDeadline(time.Now().Add(patience))
 	}
