@@ -52,7 +52,8 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 	for i, st := range statesOf(masters) {
 		f := masters[i]
 		title := fmt.Sprintf("%s (%s)", f.title, f.Name)
-		_, marked := redlock.ReadMarker(f.marker.text)
+		m, marked := redlock.ReadMarker(f.marker.text)
+		remembers := describeMarker(m)
 		switch {
 		case f.Err != nil:
 		case f.marker.unread != nil:
@@ -62,17 +63,17 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 		case f.isReplica(), f.mayEvict() && !marked && st.State == redlock.Uncertified:
 			// Hazards says why it does not vote. A replica has its master's marker.
 		case st.State == redlock.Certified && f.mayEvict():
-			lines = append(lines, title+" "+f.remembers())
+			lines = append(lines, title+" "+remembers)
 		case st.State == redlock.Certified:
-			lines = append(lines, fmt.Sprintf("%s %s; it votes", title, f.remembers()))
+			lines = append(lines, fmt.Sprintf("%s %s; it votes", title, remembers))
 		case st.State == redlock.Quarantined:
-			found.add(hazardWarning, "quarantine", f.Name, "%s %s; in quarantine until %s by its own clock", title, f.remembers(), f.votesFrom())
+			found.add(hazardWarning, "quarantine", f.Name, "%s %s; in quarantine until %s by its own clock", title, remembers, config.Timestamp(m.Since.Add(m.Quarantine)))
 		case st.State == redlock.Barred && marked:
 			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s; %s", title, st.Reason, adviceOn(masters))
 		case st.State == redlock.Barred:
 			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s", title, st.Reason)
 		case marked:
-			found.add(hazardWarning, "quarantine", f.Name, "%s %s; %s, and does not vote for %s", title, f.remembers(), st.Reason, quarantineOf(cfg))
+			found.add(hazardWarning, "quarantine", f.Name, "%s %s; %s, and does not vote for %s", title, remembers, st.Reason, quarantineOf(cfg))
 		default:
 			found.add(hazardWarning, "quarantine", f.Name, "%s was flushed, has lost its data or is new (%s), and does not vote for %s", title, st.Reason, quarantineOf(cfg))
 		}
@@ -151,20 +152,13 @@ func newSetHazards(cfg *config.Config, masters []Facts, now time.Time) (found ha
 // kindNewSet is the kind of hazards about new sets and about -new.
 const kindNewSet = "new set"
 
-// remembers describes the marker of a master that belongs to a set.
-func (f Facts) remembers() string {
-	m, _ := redlock.ReadMarker(f.marker.text)
+// describeMarker describes the marker of a master that belongs to a set.
+func describeMarker(m redlock.MarkerFacts) string {
 	words := fmt.Sprintf("is number %d of %d of set %s (epoch %d), ", m.Member, m.Members, m.Set, m.Epoch)
 	if m.Since.UnixMilli() > 0 {
 		words += "remembers everything since " + config.Timestamp(m.Since) + ", "
 	}
 	return words + "longest TTL granted " + config.ShortDuration(m.Longest)
-}
-
-// votesFrom is the time at which the master's quarantine ends.
-func (f Facts) votesFrom() string {
-	m, _ := redlock.ReadMarker(f.marker.text)
-	return config.Timestamp(m.Since.Add(m.Quarantine))
 }
 
 // describeNewcomers describes the masters without a marker.
