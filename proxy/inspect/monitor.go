@@ -106,14 +106,12 @@ func (s *Monitor) Look(ctx context.Context) []Hazard {
 // lowest is the version to show: the lowest among the servers that are configured now
 // and have ever reported their version.
 func (s *Monitor) lowest(cfg *config.Config) string {
-	versions := map[string]string{}
+	var versions []string
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == config.UpstreamEmbedded {
-		versions["embedded"] = embedded.Version
+		versions = append(versions, embedded.Version)
 	}
 	for _, name := range append(cfg.Masters.Names(), cfg.Upstream.Server.Name) {
-		if version := s.versions[name]; version != "" {
-			versions[name] = version
-		}
+		versions = append(versions, s.versions[name])
 	}
 	return lowestVersion(versions)
 }
@@ -195,12 +193,12 @@ func (s *Monitor) Run(ctx context.Context, hazards []Hazard) {
 	}
 }
 
-// lowestVersion returns the lowest version, whose commands every server has. It returns
-// "" if no version is known.
-func lowestVersion(versions map[string]string) string {
+// lowestVersion returns the lowest version, whose commands every server has. It leaves out
+// empty ones, and returns "" if there is no other.
+func lowestVersion(versions []string) string {
 	lowest := ""
 	for _, version := range versions {
-		if lowest == "" || slices.Compare(versionNumbers(version), versionNumbers(lowest)) < 0 {
+		if lowest == "" || version != "" && slices.Compare(versionNumbers(version), versionNumbers(lowest)) < 0 {
 			lowest = version
 		}
 	}
