@@ -74,13 +74,7 @@ func (w *quorumWatch) look(now time.Time) {
 const shakenPause = 3 * time.Second
 
 func mayReturn(status redlock.Status) bool {
-	may := 0
-	for _, m := range status.Masters {
-		if m.State == redlock.Certified || m.State == redlock.Uncertified {
-			may++
-		}
-	}
-	return may >= status.Needed
+	return countMasters(status, redlock.Certified, redlock.Uncertified) >= status.Needed
 }
 
 // compare finds servers that are no longer masters.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,14 +72,16 @@ func missingMasters(status redlock.Status) []string {
 	return missing
 }
 
-func voting(status redlock.Status) int {
-	certified := 0
+func voting(status redlock.Status) int { return countMasters(status, redlock.Certified) }
+
+// countMasters returns the number of masters with one of these states.
+func countMasters(status redlock.Status, states ...redlock.MasterState) (n int) {
 	for _, master := range status.Masters {
-		if master.State == redlock.Certified {
-			certified++
+		if slices.Contains(states, master.State) {
+			n++
 		}
 	}
-	return certified
+	return n
 }
 
 // describeMaster writes a line like: 10.0.0.1:6379 is quarantined until

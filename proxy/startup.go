@@ -45,14 +45,6 @@ func afterStart(ctx context.Context, status func() redlock.Status) <-chan struct
 // other master is about to vote. Or too many masters are in quarantine or barred, so that
 // no quorum is possible.
 func decided(status redlock.Status) bool {
-	may, coming := len(status.Masters), 0
-	for _, master := range status.Masters {
-		switch master.State {
-		case redlock.Quarantined, redlock.Barred:
-			may--
-		case redlock.Uncertified:
-			coming++
-		}
-	}
-	return status.Ready() && coming == 0 || may < status.Needed
+	coming, never := countMasters(status, redlock.Uncertified), countMasters(status, redlock.Quarantined, redlock.Barred)
+	return status.Ready() && coming == 0 || len(status.Masters)-never < status.Needed
 }
