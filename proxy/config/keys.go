@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -111,38 +110,21 @@ func (r *configReader) secret(node *yaml.Node, key string, place *endpoint.Secre
 	}
 }
 
-// ruleKeys is a rule with the keys of the file.
-type ruleKeys struct {
-	Match      string        `yaml:"match"`
-	DB         int           `yaml:"db" range:"0 2147483647"`
-	DefaultTTL time.Duration `yaml:"default_ttl" range:"0s 8760h"`
-	Wait       time.Duration `yaml:"wait" range:"0s 1h"`
-	Renew      time.Duration `yaml:"renew" range:"0s 8760h"`
-	Disconnect string        `yaml:"on_disconnect" oneof:"keep release"`
-	Companions []string      `yaml:"companions" list:"Redis globs such as [\"queue:*\"]"`
-	Users      []string      `yaml:"users" list:"users' names such as [billing, default]"`
-}
-
-func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag) (rules route.Rules) {
-	list := readList(r, node, key, tag, ruleKeys{DB: route.AnyDB})
-	if len(list) == 0 && r.sound(key) {
+func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag) route.Rules {
+	rules := readList(r, node, key, tag, route.Rule{DB: route.AnyDB})
+	if len(rules) == 0 && r.sound(key) {
 		r.fail(key, "the list is empty; without a rule no key is a lock (write - match: \"lock:*\")")
 	}
-	for i, rule := range list {
+	for i, rule := range rules {
 		if key := elementKey(key, i); r.sound(key) {
-			r.checkRule(key, rule, rules)
+			r.checkRule(key, rule, rules[:i])
 		}
-		rules = append(rules, route.Rule{
-			Match: rule.Match, DB: rule.DB, DefaultTTL: rule.DefaultTTL,
-			Wait: rule.Wait, Renew: rule.Renew, Release: rule.Disconnect == "release",
-			Companions: rule.Companions, Users: rule.Users,
-		})
 	}
 	return rules
 }
 
 // checkRule reports the mistakes in a rule. earlier are the rules before it.
-func (r *configReader) checkRule(key string, rule ruleKeys, earlier route.Rules) {
+func (r *configReader) checkRule(key string, rule route.Rule, earlier route.Rules) {
 	switch {
 	case !r.has(key + ".match"):
 		r.fail(key, "has no match; write a Redis glob over the whole key, such as match: \"lock:*\"")

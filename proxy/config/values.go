@@ -24,6 +24,9 @@ func parseValue(place any, text string, tag reflect.StructTag) (err error) {
 		if words := tag.Get("oneof"); words != "" {
 			err = checkWord(text, words)
 		}
+	case *bool:
+		no, yes, _ := strings.Cut(tag.Get("oneof"), " ")
+		*place, err = text == yes, checkWord(text, no+" "+yes)
 	case *time.Duration:
 		err = parseRange(place, text, tag, parseDuration)
 	case *int:

@@ -20,7 +20,7 @@ import (
 //	yaml    the key
 //	also    more keys for the field, of which only one may be set
 //	range   the least and the largest value, in the file's words; without a least one, checks.go has it
-//	oneof   the words that are allowed
+//	oneof   the words that are allowed; for a bool those for false and true
 //	list    what a list must be
 //
 // It is strict: an unknown key is a problem. It goes on after a problem to find the next
