@@ -35,8 +35,7 @@ func (c configChecks) tls() {
 	option, err := checkListener(t.Listen != "", options)
 	if err == nil && t.Listen != "" {
 		t.Files, err = endpoint.OpenTLS(options)
-		var file endpoint.TLSError
-		if errors.As(err, &file) {
+		if file, ok := errors.AsType[endpoint.TLSError](err); ok {
 			option, err = file.Option, file.Err
 		}
 	}

@@ -26,8 +26,7 @@ func (e explained) Unwrap() error { return e.error }
 // Explain returns err, the result of a question to the server, with what an operator can
 // do about it. An error that says enough stays as it is.
 func (e Endpoint) Explain(err error) error {
-	var known explained
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[explained](err); known {
 		return err
 	}
 	if words := e.explain(err); words != "" {
@@ -37,8 +36,7 @@ func (e Endpoint) Explain(err error) error {
 }
 
 func (e Endpoint) explain(err error) string {
-	var answer redis.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[redis.Error](err); ok {
 		text := strings.TrimSuffix(err.Error(), ".")
 		switch code, _, _ := strings.Cut(answer.Error(), " "); code {
 		case "NOAUTH":

@@ -158,8 +158,7 @@ func readServerTLS(query url.Values, host string) (*TLS, error) {
 		}
 	}
 	files, err := OpenTLS(options)
-	var file TLSError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[TLSError](err); ok {
 		return fail(file.Option, file.Err)
 	}
 	return files, err
