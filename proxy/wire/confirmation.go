@@ -17,35 +17,32 @@ const (
 	FamilyShard
 )
 
+// familyCommands end and begin subscriptions, by family. They are also the first words of
+// the confirmations.
+var familyCommands = [...][2]string{
+	FamilyChannel: {"unsubscribe", "subscribe"},
+	FamilyPattern: {"punsubscribe", "psubscribe"},
+	FamilyShard:   {"sunsubscribe", "ssubscribe"},
+}
+
 // ConfirmationOf returns the family of a confirmation whose first word is name, and
 // whether the confirmation adds a subscription or ends one. It returns ok as false
 // if name begins no confirmation.
 func ConfirmationOf(name []byte) (of Family, adds, ok bool) {
-	switch string(name) {
-	case "subscribe":
-		return FamilyChannel, true, true
-	case "unsubscribe":
-		return FamilyChannel, false, true
-	case "psubscribe":
-		return FamilyPattern, true, true
-	case "punsubscribe":
-		return FamilyPattern, false, true
-	case "ssubscribe":
-		return FamilyShard, true, true
-	case "sunsubscribe":
-		return FamilyShard, false, true
+	for family, words := range familyCommands {
+		if adds = string(name) == words[1]; adds || string(name) == words[0] {
+			return Family(family), adds, true
+		}
 	}
 	return 0, false, false
 }
 
 // Command returns the name of the family's command that adds or ends subscriptions.
-// It is also the first word of the confirmation.
 func (f Family) Command(adds bool) string {
-	names := [...][2]string{{"unsubscribe", "subscribe"}, {"punsubscribe", "psubscribe"}, {"sunsubscribe", "ssubscribe"}}
 	if adds {
-		return names[f][1]
+		return familyCommands[f][1]
 	}
-	return names[f][0]
+	return familyCommands[f][0]
 }
 
 // Confirmation is the content of one value about subscriptions: some begin or end, or
