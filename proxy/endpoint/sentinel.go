@@ -251,9 +251,9 @@ func (e Endpoint) askRole(conn net.Conn) error {
 func (e Endpoint) appendAuth(dst []byte) (request []byte, commands int) {
 	switch {
 	case e.Username != "":
-		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.Username), []byte(e.Password)), 1
+		return resp.AppendCommand(dst, "AUTH", e.Username, string(e.Password)), 1
 	case e.Password != "":
-		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.Password)), 1
+		return resp.AppendCommand(dst, "AUTH", string(e.Password)), 1
 	}
 	return dst, 0
 }

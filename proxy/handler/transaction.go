@@ -159,7 +159,7 @@ func (h *handler) endedTransaction() bool {
 		return false
 	}
 	if h.watched.upstream {
-		h.Insert(resp.AppendCommand(nil, []byte("UNWATCH")), 1)
+		h.Insert(resp.AppendCommand(nil, "UNWATCH"), 1)
 	}
 	h.endTransaction()
 	return true
@@ -186,7 +186,7 @@ func (h *handler) abort(refusal wire.Error) {
 		return
 	}
 	if h.transaction.State == route.AtUpstream {
-		h.Insert(resp.AppendCommand(nil, []byte("DISCARD")), 1)
+		h.Insert(resp.AppendCommand(nil, "DISCARD"), 1)
 		h.watched.upstream = false
 	}
 	if h.inTransaction() {

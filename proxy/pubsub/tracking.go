@@ -30,7 +30,7 @@ type tracking struct {
 
 // command is the CLIENT TRACKING that sets this mode at an upstream, or nil if tracking is
 // off.
-func (t *tracking) command() [][]byte {
+func (t *tracking) command() []string {
 	if t.mode == nil {
 		return nil
 	}
@@ -46,16 +46,7 @@ func (t *tracking) command() [][]byte {
 	for _, prefix := range t.mode.Prefixes {
 		words = append(words, "PREFIX", prefix)
 	}
-	return bytesOf(words)
-}
-
-// cachingCommand is the client's CLIENT CACHING. Only one of its forms is allowed in each
-// mode.
-func (t *tracking) cachingCommand() [][]byte {
-	if t.mode.OptIn {
-		return bytesOf([]string{"CLIENT", "CACHING", "YES"})
-	}
-	return bytesOf([]string{"CLIENT", "CACHING", "NO"})
+	return words
 }
 
 // remembers tells whether to remember the keys that the next command reads.
@@ -160,7 +151,11 @@ func (c *Client) SendCaching() {
 		return
 	}
 	t.told = true
-	c.session.Insert(resp.AppendCommand(nil, t.cachingCommand()...), 1)
+	form := "NO" // only one is allowed in each mode
+	if t.mode.OptIn {
+		form = "YES"
+	}
+	c.session.Insert(resp.AppendCommand(nil, "CLIENT", "CACHING", form), 1)
 }
 
 // Tracks tells whether lock commands must be reported to Begin.
@@ -224,7 +219,7 @@ func (c *Client) AwaitInvalidations() {
 	if t.mode == nil || t.mode.Redirected || t.caching || c.session.Version() == wire.RESP2 || c.session.Upstream() == nil || !c.session.Settle() {
 		return
 	}
-	_, _ = c.session.Ask(resp.AppendCommand(nil, []byte("PING")))
+	_, _ = c.session.Ask(resp.AppendCommand(nil, "PING"))
 }
 
 // Flushed is called when no reply is pending any more. Invalidations that had to wait for
@@ -238,14 +233,6 @@ func (c *Client) Flushed() {
 		l.Replied(t.answered)
 	}
 	t.answered = t.answered[:0]
-}
-
-func bytesOf(words []string) [][]byte {
-	list := make([][]byte, len(words))
-	for i, word := range words {
-		list[i] = []byte(word)
-	}
-	return list
 }
 
 const (

@@ -103,11 +103,7 @@ func (l *Login) steps() []loginStep {
 
 // newLoginStep makes the step that sends this command.
 func newLoginStep(refusal wire.Error, args ...string) loginStep {
-	list := make([][]byte, len(args))
-	for i, arg := range args {
-		list[i] = []byte(arg)
-	}
-	return loginStep{args[0], resp.AppendCommand(nil, list...), refusal}
+	return loginStep{args[0], resp.AppendCommand(nil, args...), refusal}
 }
 
 // make sends the claim to the upstream and reads its judgement.

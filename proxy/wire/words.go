@@ -41,5 +41,5 @@ func IsForgedRequest(name []byte) bool { return IsWord(name, "POST") || IsWord(n
 
 // SelectCommand returns a SELECT of the proxy's own.
 func SelectCommand(db int) []byte {
-	return resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
+	return resp.AppendCommand(nil, "SELECT", strconv.Itoa(db))
 }
