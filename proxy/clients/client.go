@@ -302,7 +302,7 @@ func (c *Client) learnID() bool {
 	if up == nil || up.ID() != 0 {
 		return true
 	}
-	reply, ok := c.session.Ask(resp.AppendCommand(nil, []byte("CLIENT"), []byte("ID")))
+	reply, ok := c.session.Ask(resp.AppendCommand(nil, "CLIENT", "ID"))
 	if ok {
 		up.SetID(reply)
 	}
@@ -364,16 +364,8 @@ func redirectIn(args [][]byte) (at int) {
 // showRedirect puts the proxy's id of the client that this one redirects to in place of the
 // upstream's id in a reply to CLIENT TRACKINGINFO.
 func (c *Client) showRedirect(reply []byte) []byte {
-	const field = "redirect\r\n:"
-	at := bytes.Index(reply, []byte(field))
-	if c.facts.redirect == 0 || at < 0 {
+	if c.facts.redirect == 0 {
 		return reply
 	}
-	rest := reply[at+len(field):]
-	end := bytes.IndexByte(rest, '\r')
-	if end < 0 {
-		return reply
-	}
-	shown := strconv.AppendInt(slices.Clone(reply[:at+len(field)]), c.facts.redirect, 10)
-	return append(shown, rest[end:]...)
+	return wire.ReplaceField(reply, "redirect\r\n:", strconv.FormatInt(c.facts.redirect, 10))
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // ShortInfo is the text of INFO without a server. Some clients do not start before they have
 // seen loading:0.
@@ -27,16 +30,19 @@ func AsksForSection(args [][]byte, section string) bool {
 // the text unchanged.
 func ShowRelease(text []byte, release string) []byte {
 	const field = "redis_version:"
-	at := bytes.Index(text, []byte(field))
-	if release == "" || at < 0 || at > 0 && text[at-1] != '\n' {
+	if at := bytes.Index(text, []byte(field)); release == "" || at > 0 && text[at-1] != '\n' {
 		return text
 	}
-	from := at + len(field)
-	length := bytes.IndexByte(text[from:], '\r')
-	if length < 0 {
+	return ReplaceField(text, field, release)
+}
+
+// ReplaceField replaces what stands between the name of a field and the end of its line, if
+// the text has both. It does not change text itself.
+func ReplaceField(text []byte, name, value string) []byte {
+	before, rest, found := bytes.Cut(text, []byte(name))
+	end := bytes.IndexByte(rest, '\r')
+	if !found || end < 0 {
 		return text
 	}
-	shown := append([]byte{}, text[:from]...)
-	shown = append(shown, release...)
-	return append(shown, text[from+length:]...)
+	return slices.Concat(before, []byte(name), []byte(value), rest[end:])
 }
