@@ -58,7 +58,7 @@ func parseMode(args [][]byte, before *trackingMode) (next *trackingMode, refusal
 		return nil, refusal
 	}
 	if before != nil {
-		next.Prefixes = appendMissingTexts(slices.Clone(before.Prefixes), next.Prefixes)
+		next.Prefixes = slices.Concat(before.Prefixes, next.Prefixes)
 	}
 	if len(next.Prefixes) > maxTrackedPrefixes {
 		return nil, wire.ErrTrackingPrefixes
@@ -106,13 +106,4 @@ func overlap(a, b string) bool {
 func errorPrefixes(prefix, other, of string) wire.Error {
 	return wire.Error("-ERR Prefix '" + wire.OneLine([]byte(prefix)) + "' overlaps with " + of + " '" + wire.OneLine([]byte(other)) +
 		"'. Prefixes for a single client must not overlap.\r\n")
-}
-
-func appendMissingTexts(list, more []string) []string {
-	for _, text := range more {
-		if !slices.Contains(list, text) {
-			list = append(list, text)
-		}
-	}
-	return list
 }
