@@ -196,9 +196,7 @@ func (c *Client) listen() *listener {
 	if l := c.listening.Load(); l != nil {
 		return l
 	}
-	l := startListener(c.session.Context(), c.session, listenerOptions{
-		Source: c.hub.subscribe, Out: c.session.Writer(), Memory: c.hub.memory, Version: c.session.Version(),
-	})
+	l := startListener(c.session.Context(), c.session, c.hub.subscribe, c.session.Writer(), c.hub.memory, c.session.Version())
 	c.hub.metrics.ClientListens(1)
 	c.outdatedAt.Store(0)
 	c.listening.Store(l)

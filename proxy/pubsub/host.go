@@ -1,6 +1,7 @@
 package pubsub
 
 import (
+	"bytes"
 	"context"
 
 	"redlock-proxy/proxy/conn"
@@ -28,14 +29,9 @@ type Source interface {
 // nil, sessions do not listen to the masters.
 type Subscribe func(onEvent func(redlock.Event)) Source
 
-// isNotification tells whether a channel is one of keyspace notifications.
-func isNotification(channel []byte) bool {
-	return len(channel) >= len(notificationPrefix) && string(channel[:len(notificationPrefix)]) == notificationPrefix
-}
-
-// notificationPrefix begins the channels of keyspace notifications. Clients get those
-// of the upstream only.
-const notificationPrefix = "__key"
+// isNotification tells whether a channel is one of keyspace notifications. Clients get
+// those of the upstream only.
+func isNotification(channel []byte) bool { return bytes.HasPrefix(channel, []byte("__key")) }
 
 // Host is the session whose client a listener serves. Any goroutine may call its
 // methods, even one that delivers an event of a master. Overflow does not block. Only

@@ -54,30 +54,23 @@ type listener struct {
 	done     chan struct{}
 }
 
-// listenerOptions hold what a listener needs besides its Host. The caller owns all of it.
-type listenerOptions struct {
-	Source  Subscribe    // opens the connection to the masters
-	Out     *conn.Writer // the client's
-	Memory  *conn.Budget // shared by all sessions
-	Version wire.Version // the version that the client reads now
-}
-
-// startListener starts a listener. The caller must call Close.
-func startListener(ctx context.Context, host Host, o listenerOptions) *listener {
+// startListener starts a listener to what subscribe opens. out is the client's, and version
+// what the client reads now. The caller must call Close.
+func startListener(ctx context.Context, host Host, subscribe Subscribe, out *conn.Writer, memory *conn.Budget, version wire.Version) *listener {
 	l := &listener{
 		host:        host,
-		out:         o.Out,
-		memory:      o.Memory,
+		out:         out,
+		memory:      memory,
 		asked:       [2]map[string]struct{}{{}, {}},
 		askedKeys:   make(map[string]struct{}),
 		askedPrefix: make(map[string]struct{}),
-		version:     o.Version,
+		version:     version,
 		names:       [2]map[string]bool{{}, {}},
 		delivery:    make(chan struct{}, 1),
 		done:        make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(ctx)
-	l.masters = o.Source(l.onEvent)
+	l.masters = subscribe(l.onEvent)
 	go l.writeOutbox()
 	return l
 }
@@ -114,7 +107,7 @@ func (l *listener) onEvent(e redlock.Event) {
 		l.onChange(e.Key)
 	case redlock.EventGap:
 		l.onChange(nil)
-		if len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) > 0 {
+		if l.subscribes() {
 			l.enqueue(item{kind: itemGap})
 		}
 	}
@@ -291,7 +284,7 @@ func (l *listener) takeUnwanted(of wire.Family) []string {
 func (l *listener) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) == 0 && l.tracked == nil
+	return !l.subscribes() && l.tracked == nil
 }
 
 // Subscribed tells whether the client has subscriptions. Such a client may be silent for
@@ -299,5 +292,10 @@ func (l *listener) idle() bool {
 func (l *listener) Subscribed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.subscribes()
+}
+
+// subscribes is Subscribed for a caller that holds mu.
+func (l *listener) subscribes() bool {
 	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) > 0
 }

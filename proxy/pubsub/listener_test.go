@@ -96,13 +96,10 @@ func listen(t *testing.T) *fixture {
 	x := &fixture{t: t, host: &fakeHost{limit: 1 << 20, values: map[string]string{}}, client: bufio.NewReader(far)}
 	x.out = conn.NewWriter(conn.NewSocket(near, &conn.Clock{}))
 	x.memory = conn.NewBudget(func() int64 { return 1 << 30 })
-	x.l = startListener(t.Context(), x.host, listenerOptions{
-		Source: func(onEvent func(redlock.Event)) Source {
-			x.source = &fakeSource{onEvent: onEvent}
-			return x.source
-		},
-		Out: x.out, Memory: x.memory, Version: wire.RESP3,
-	})
+	x.l = startListener(t.Context(), x.host, func(onEvent func(redlock.Event)) Source {
+		x.source = &fakeSource{onEvent: onEvent}
+		return x.source
+	}, x.out, x.memory, wire.RESP3)
 	t.Cleanup(func() {
 		_, _ = near.Close(), far.Close()
 		x.l.Close()
@@ -241,7 +238,7 @@ func TestOwnChangesAreKeptBack(t *testing.T) {
 	keys := []string{"lock:a"}
 	x.host.values["lock:a"] = "my-own-token-0001"
 	x.l.Begin(keys, true)
-	x.l.Answered(keys, brought(0, [][]byte{[]byte("my-own-token-0001")}))
+	x.l.Answered(keys, &ownCommand{values: [][]byte{[]byte("my-own-token-0001")}})
 	x.l.Replied(keys)
 	changed := func() { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte("lock:a")}) }
 	changed()

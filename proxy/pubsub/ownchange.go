@@ -33,10 +33,6 @@ type ownCommand struct {
 	expiry *keyExpiry // from the first check; nil before it. Guarded by the listener's mu
 }
 
-// brought returns an ownCommand for a command with these values in its arguments. db is
-// the command's database.
-func brought(db int, values [][]byte) *ownCommand { return &ownCommand{db: db, values: values} }
-
 // keyExpiry is the time when a key expires, as an interval, because a reply takes time.
 type keyExpiry struct {
 	never            bool

@@ -3,6 +3,7 @@ package pubsub
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
@@ -205,12 +206,10 @@ func (c *Client) Performed(name string, lockReply []byte, queues bool) {
 		}
 		t.present, t.own = nil, nil
 	}
-	if t.caching && !queues && !isClientCommand(name) {
+	if t.caching && !queues && !strings.HasPrefix(name, "client") {
 		t.caching = false
 	}
 }
-
-func isClientCommand(name string) bool { return len(name) >= 6 && name[:6] == "client" }
 
 // AwaitInvalidations returns when the client has the invalidations that the upstream has sent so
 // far. The caller then gives a reply that must come after them.
@@ -264,7 +263,7 @@ func newOwnCommand(commands []Command) *ownCommand {
 	if len(values) == 0 {
 		return nil
 	}
-	return brought(db, values)
+	return &ownCommand{db: db, values: values}
 }
 
 // didNothing recognises the replies by which most commands say that they changed nothing.
