@@ -70,7 +70,7 @@ func (p *Plane) acquire(ctx context.Context, call Command, c setCommand, reads w
 
 // acquireOnce asks the masters for a lock.
 func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads wording) answer {
-	o := p.locker.Acquire(ctx, r)
+	o := p.Locker.Acquire(ctx, r)
 	p.took(o, r.DB, r.Key, r.TTL)
 	if !r.Get {
 		return answer{kind: redlock.KindAcquire, outcome: o, reads: reads, ttl: r.TTL}
@@ -90,7 +90,7 @@ func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads
 // default_ttl. 0 means for ever, or with KEEPTTL as long as before.
 func (p *Plane) ttl(call Command, c setCommand) time.Duration {
 	if c.ttl == 0 && (c.onlyAbsent || !c.keepTTL) {
-		if rule := p.router().Rules.Find(call.DB, call.Args[1]); rule != nil {
+		if rule := p.Router().Rules.Find(call.DB, call.Args[1]); rule != nil {
 			return rule.DefaultTTL
 		}
 	}
@@ -101,9 +101,9 @@ func (p *Plane) ttl(call Command, c setCommand) time.Duration {
 // refuses it if the key exists. Otherwise it answers OK and leaves no key.
 func (p *Plane) acquireInThePast(ctx context.Context, call Command, c setCommand) answer {
 	if c.get {
-		return answer{kind: redlock.KindRead, outcome: p.locker.Get(ctx, call.DB, call.Args[1]), reads: readsValue}
+		return answer{kind: redlock.KindRead, outcome: p.Locker.Get(ctx, call.DB, call.Args[1]), reads: readsValue}
 	}
-	o := p.locker.Exists(ctx, call.DB, call.Args[1])
+	o := p.Locker.Exists(ctx, call.DB, call.Args[1])
 	switch o.Verdict {
 	case redlock.Won:
 		o.Verdict = redlock.Lost
@@ -120,19 +120,19 @@ func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
 		TTL: p.ttl(call, c), KeepTTL: c.keepTTL, OnlyExisting: c.onlyPresent,
 		Expected: call.LastReads.Take(call.DB, call.Args[1]),
 	}
-	o := p.locker.Swap(ctx, request)
+	o := p.Locker.Swap(ctx, request)
 	if !request.KeepTTL {
 		p.took(o, call.DB, request.Key, request.TTL)
 	}
-	p.leases.Ended(o, call.DB, nil, request.Key)
+	p.Leases.Ended(o, call.DB, nil, request.Key)
 	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL}
 }
 
 // release deletes the command's one key. If the reply has the key's value, a key that is no
 // string is an error.
 func (p *Plane) release(ctx context.Context, call Command, reads wording) answer {
-	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: reads == readsValue})
-	p.leases.Ended(o, call.DB, call.Leases, call.Args[1])
+	o := p.Locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: reads == readsValue})
+	p.Leases.Ended(o, call.DB, call.Leases, call.Args[1])
 	if o.Verdict != redlock.Won {
 		o.Value = nil
 	}
@@ -149,9 +149,9 @@ func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply
 	case c.ttl < shortestKept: // else votes of a client that is just acquiring would end
 		return p.release(ctx, call, readsOne)
 	}
-	o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
+	o := p.Locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
 	p.took(o, call.DB, call.Args[1], lockTTL(c.ttl))
-	p.leases.Prolonged(o, call.DB, call.Args[1], lockTTL(c.ttl))
+	p.Leases.Prolonged(o, call.DB, call.Args[1], lockTTL(c.ttl))
 	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne, ttl: lockTTL(c.ttl)}
 }
 
@@ -160,7 +160,7 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 	request := p.runRequest(call)
 	request.Args, request.Deletes = args, call.deletes(time.Now())
 	if call.Route.Spec.Blocking() {
-		return answer{kind: redlock.KindRun, outcome: p.blocked.Run(ctx, request, p.locker.Run), reads: readsReply}
+		return answer{kind: redlock.KindRun, outcome: p.blocked.Run(ctx, request, p.Locker.Run), reads: readsReply}
 	}
 	return p.examine(ctx, request, call.Leases, nil)
 }
@@ -169,11 +169,11 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 // how long that lock lives. client has the client's leases. taker is the same if the command
 // is a script or a transaction, and else nil.
 func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client, taker *lease.Holder) answer {
-	r.Effects, r.Deleted = true, p.leases.Deletions(&r, client)
-	o := p.locker.Run(ctx, r)
-	p.leases.Ran(o, r.DB, taker)
+	r.Effects, r.Deleted = true, p.Leases.Deletions(&r, client)
+	o := p.Locker.Run(ctx, r)
+	p.Leases.Ran(o, r.DB, taker)
 	if o.Verdict == redlock.NoQuorum {
-		p.leases.Ended(o, r.DB, client, r.Deletes...)
+		p.Leases.Ended(o, r.DB, client, r.Deletes...)
 	}
 	if o.Lives > 0 && len(r.Keys) > 0 {
 		p.took(o, r.DB, r.Keys[0], o.Lives)
@@ -184,6 +184,6 @@ func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client, taker
 func (p *Plane) runRequest(call Command) redlock.RunRequest {
 	return redlock.RunRequest{
 		DB: call.DB, Keys: call.Keys(), Args: call.Args,
-		RESP3: call.Version == wire.RESP3, ReadOnly: call.Route.Spec.Readonly(), Effects: p.journal != nil,
+		RESP3: call.Version == wire.RESP3, ReadOnly: call.Route.Spec.Readonly(), Effects: p.Journal != nil,
 	}
 }

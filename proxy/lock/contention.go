@@ -50,11 +50,11 @@ func (p *Plane) measureRun(o redlock.Outcome, began, now time.Time, call Command
 }
 
 func (p *Plane) measureTry(won bool, began, now time.Time, call Command, key []byte) {
-	rule, lock := p.router().Rules.Find(call.DB, key), holds.Lock{DB: call.DB, Key: key}
+	rule, lock := p.Router().Rules.Find(call.DB, key), holds.Lock{DB: call.DB, Key: key}
 	switch {
 	case rule == nil: // a companion
 	case won:
-		p.meter.LockWaited(rule.Label(), holds.Took(p.times, lock, call.LastReads, began, now))
+		p.Meter.LockWaited(rule.Label(), holds.Took(p.times, lock, call.LastReads, began, now))
 	default:
 		holds.Refused(p.times, lock, call.LastReads, began, now)
 	}
@@ -62,6 +62,6 @@ func (p *Plane) measureTry(won bool, began, now time.Time, call Command, key []b
 
 func (p *Plane) measureRelease(now time.Time, call Command, key []byte) {
 	if held, ok := p.times.Released(holds.Lock{DB: call.DB, Key: key}, now); ok {
-		p.meter.LockHeld(p.router().Rules.Find(call.DB, key).Label(), held)
+		p.Meter.LockHeld(p.Router().Rules.Find(call.DB, key).Label(), held)
 	}
 }

@@ -40,13 +40,13 @@ func (p *Plane) eval(ctx context.Context, call Command, bySHA bool) answer {
 	}
 	request := p.runRequest(call)
 	if !bySHA {
-		p.scripts.Register(call.Args[1])
+		p.Scripts.Register(call.Args[1])
 		return p.runScript(ctx, call, request, call.Args[1])
 	}
 	// The masters may have a script from another proxy that no client sent here. But
 	// without its text this proxy cannot tell a release, which never waits, from an
 	// acquire, which takes its turn. The client sends the text after NOSCRIPT.
-	text, known := p.scripts.Get(call.Args[1])
+	text, known := p.Scripts.Get(call.Args[1])
 	if !known {
 		return rejection(redlock.KindRun, errorNoScript)
 	}

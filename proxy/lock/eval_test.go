@@ -69,7 +69,7 @@ func TestRejectedEvalAsksNobody(t *testing.T) {
 	if reply := p.ask(t, "EVALSHA text 1 k"); reply != string(errorNoScript) {
 		t.Errorf("reply %q", reply)
 	}
-	if _, known := p.scripts.Get(fmt.Appendf(nil, "%x", sha1.Sum([]byte("text")))); known || len(p.locker.asked) > 0 {
+	if _, known := p.Scripts.Get(fmt.Appendf(nil, "%x", sha1.Sum([]byte("text")))); known || len(p.locker.asked) > 0 {
 		t.Errorf("asked %q, the text is known: %t", p.locker.requests(), known)
 	}
 }
@@ -91,7 +91,7 @@ func TestNoScriptInRedissWords(t *testing.T) {
 		{"EVAL s 1 k", fakeLockerReply("-NOSCRIPT my own\r\n"), "-NOSCRIPT my own\r\n"},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(row.outcome))
-		p.scripts.Register([]byte("s"))
+		p.Scripts.Register([]byte("s"))
 		if reply := p.ask(t, row.Command); reply != row.reply {
 			t.Errorf("%s answered %+v: %q, want %q", row.Command, row.outcome, reply, row.reply)
 		}

@@ -39,7 +39,7 @@ const shortestInLine = 10 * time.Millisecond
 
 // waitsFor is the rule by which an acquire of the command's first key waits, or nil.
 func (p *Plane) waitsFor(call Command, ttl time.Duration) *route.Rule {
-	rule := p.router().Rules.Find(call.DB, call.Args[1])
+	rule := p.Router().Rules.Find(call.DB, call.Args[1])
 	if rule == nil || rule.Wait == 0 || ttl > 0 && ttl < shortestInLine {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rul
 		// One that was never asked gets its refusal from a look at the lock, because an
 		// acquire out of its turn could take the lock from the one whose turn it is.
 		unheard = func() answer {
-			o := p.locker.Exists(ctx, r.DB, r.Key)
+			o := p.Locker.Exists(ctx, r.DB, r.Key)
 			if o.Verdict == redlock.Won {
 				o.Verdict = redlock.Lost
 			}
@@ -75,10 +75,10 @@ func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunReques
 		return run()
 	}
 	result := func(a answer) queue.Result { return a.resultOn(locks) }
-	if !p.scripts.Acquires(text) {
+	if !p.Scripts.Acquires(text) {
 		a := run()
 		if result(a) == queue.Granted {
-			p.scripts.Acquired(text)
+			p.Scripts.Acquired(text)
 		}
 		return a
 	}
@@ -88,7 +88,7 @@ func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunReques
 // scriptWaitsFor returns those of a script's KEYS whose rule has a wait, and the first such
 // rule. An argument that merely looks like a lock is none of them.
 func (p *Plane) scriptWaitsFor(call Command) (rule *route.Rule, locks [][]byte) {
-	rules := p.router().Rules
+	rules := p.Router().Rules
 	if !slices.ContainsFunc(rules, func(r route.Rule) bool { return r.Wait > 0 }) {
 		return nil, nil
 	}
@@ -115,7 +115,7 @@ func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, t
 			ended(outcome, time.Since(began))
 		}
 	}()
-	end := p.queue.Serve(ctx, r, func() { ended = p.meter.Waits(rule.Label()) }, func() queue.Result {
+	end := p.queue.Serve(ctx, r, func() { ended = p.Meter.Waits(rule.Label()) }, func() queue.Result {
 		a = try()
 		return result(a)
 	})

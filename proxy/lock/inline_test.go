@@ -249,8 +249,8 @@ func TestALockGrantedWhileItsClientLeavesHasALease(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			x := newFakeLock()
 			leasing, holder := newLeasingPlane(t, nil)
-			x.leases = leasing.leases
-			x.scripts.Acquired([]byte("take"))
+			x.Leases = leasing.Leases
+			x.Scripts.Acquired([]byte("take"))
 			ctx, leave := context.WithCancel(t.Context())
 			x.locker.answer = func(request any) redlock.Outcome {
 				defer leave()
@@ -261,10 +261,10 @@ func TestALockGrantedWhileItsClientLeavesHasALease(t *testing.T) {
 			}
 			call := fakeLockerCall(line)
 			call.Leases = holder
-			if reply := string(x.Do(ctx, nil, call)); reply != one || leasing.leases.Counts().Held != 1 {
-				t.Errorf("%s: %q, %d leases", line, reply, leasing.leases.Counts().Held)
+			if reply := string(x.Do(ctx, nil, call)); reply != one || leasing.Leases.Counts().Held != 1 {
+				t.Errorf("%s: %q, %d leases", line, reply, leasing.Leases.Counts().Held)
 			}
-			leasing.leases.Close(t.Context())
+			leasing.Leases.Close(t.Context())
 		})
 	}
 }
@@ -328,8 +328,8 @@ func TestAScriptThatFindsItsLockFreeDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeLock()
 		for _, text := range []string{"refuse", "take"} {
-			x.scripts.Register([]byte(text))
-			x.scripts.Acquired([]byte(text))
+			x.Scripts.Register([]byte(text))
+			x.Scripts.Acquired([]byte(text))
 		}
 		x.send(t.Context(), "EVAL refuse 1 k a").Want(t, none, 0)
 		x.heldBy("x")

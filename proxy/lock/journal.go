@@ -27,22 +27,22 @@ func (p *Plane) remember(name string, db int, a answer, took time.Duration, call
 	}
 	call, now := calls[0], time.Now()
 	call.From.End()
-	if p.journal == nil || a.rejected != "" {
+	if p.Journal == nil || a.rejected != "" {
 		return
 	}
 	key := call.shownKey()
-	if !call.Route.Spec.Blocking() && !a.waited && p.isSlow(took) {
+	if !call.Route.Spec.Blocking() && !a.waited && p.IsSlow(took) {
 		arguments := 0
 		for _, c := range calls {
 			arguments += len(c.Args) - 1
 		}
-		p.journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, DB: db, Key: string(key), Arguments: arguments}, call.From)
+		p.Journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, DB: db, Key: string(key), Arguments: arguments}, call.From)
 	}
 	e := journal.Event{DB: db, Client: call.From, At: now, TTL: a.ttl, Verdict: journal.VerdictOf(a.kind, &a.outcome), Key: key}
 	switch {
 	case len(a.outcome.Effects) > 0:
-		rules := p.router().Rules // a companion is no lock
-		p.journal.NoteEffects(e, a.outcome.Effects, func(key []byte) bool { return rules.Find(db, key) != nil })
+		rules := p.Router().Rules // a companion is no lock
+		p.Journal.NoteEffects(e, a.outcome.Effects, func(key []byte) bool { return rules.Find(db, key) != nil })
 		return
 	case len(calls) > 1 || call.onlyKey() == nil:
 		if e.Verdict == journal.Released {
@@ -51,7 +51,7 @@ func (p *Plane) remember(name string, db int, a answer, took time.Duration, call
 	case e.Verdict == journal.Granted:
 		e.Value = call.Args[2]
 	}
-	if e.Verdict != 0 && e.Key != nil && p.router().Rules.Find(db, e.Key) != nil {
-		p.journal.Note(e)
+	if e.Verdict != 0 && e.Key != nil && p.Router().Rules.Find(db, e.Key) != nil {
+		p.Journal.Note(e)
 	}
 }

@@ -175,7 +175,7 @@ func TestJournalOfAScriptWithoutKeys(t *testing.T) {
 	plane, j, client := withJournal(func(any) redlock.Outcome {
 		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte("$-1\r\n"), Refused: true}
 	}, false)
-	plane.router().Rules[0].Match = "*"
+	plane.Router().Rules[0].Match = "*"
 	for _, line := range []string{"EVAL return(1) 0 secret", "EVAL return(1) 1 lock:a secret"} {
 		call := fakeLockerCall(line)
 		call.Route.Keys, call.Route.Lock = []int{3}, []bool{true} // as with a rule that matches it

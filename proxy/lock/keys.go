@@ -138,8 +138,8 @@ func (p *Plane) releaseKeys(ctx context.Context, call Command) answer {
 	keys, _ := call.distinctKeys()
 	db, by := call.DB, call.Leases // a closure over call would move it to the heap
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
-		o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
-		p.leases.Ended(o, db, by, key)
+		o := p.Locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
+		p.Leases.Ended(o, db, by, key)
 		return o
 	})
 	return answer{kind: redlock.KindRelease, outcome: join(outcomes), reads: readsNumber}
@@ -148,13 +148,13 @@ func (p *Plane) releaseKeys(ctx context.Context, call Command) answer {
 // countKeys carries out EXISTS and TOUCH. A key named twice counts twice.
 func (p *Plane) countKeys(ctx context.Context, call Command) answer {
 	if key := call.onlyKey(); key != nil {
-		o := p.locker.Exists(ctx, call.DB, key)
+		o := p.Locker.Exists(ctx, call.DB, key)
 		return answer{kind: redlock.KindRead, outcome: o, reads: readsOne}
 	}
 	keys, which := call.distinctKeys()
 	db := call.DB
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
-		return p.locker.Exists(ctx, db, key)
+		return p.Locker.Exists(ctx, db, key)
 	})
 	return answer{kind: redlock.KindRead, outcome: join(eachOf(outcomes, which)), reads: readsNumber}
 }
@@ -164,7 +164,7 @@ func (p *Plane) countKeys(ctx context.Context, call Command) answer {
 func (p *Plane) getKeys(ctx context.Context, call Command) answer {
 	keys, which := call.distinctKeys()
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
-		o := p.locker.Get(ctx, call.DB, key)
+		o := p.Locker.Get(ctx, call.DB, key)
 		if o.Verdict != redlock.NoQuorum && o.Err != "" {
 			o.Verdict, o.Err, o.Value = redlock.Lost, "", nil
 		}

@@ -19,14 +19,14 @@ func (leaseClient) LeaseTaken() {}
 // newLeasingPlane is a plane whose rules renew every lock, and the client of a connection.
 func newLeasingPlane(t *testing.T, answer func(request any) redlock.Outcome) (fakeLockerPlane, *lease.Holder) {
 	p := newFakeLockerPlane(answer)
-	p.leases = lease.New(lease.Config{
+	p.Leases = lease.New(lease.Config{
 		Locker: p.locker,
 		Rule:   func(int, []byte) lease.Rule { return lease.Rule{Renew: time.Hour} },
 		Limits: func() lease.Limits { return lease.Limits{MasterTimeout: time.Second} },
 		Log:    slog.New(slog.DiscardHandler),
 	})
-	t.Cleanup(func() { p.leases.Close(t.Context()) })
-	return p, p.leases.NewHolder(leaseClient{})
+	t.Cleanup(func() { p.Leases.Close(t.Context()) })
+	return p, p.Leases.NewHolder(leaseClient{})
 }
 
 func leaseEffect(change redlock.Change, value string, ttl time.Duration) redlock.Outcome {
@@ -90,14 +90,14 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 		call := fakeLockerCall(row.command)
 		call.Leases = holder
 		p.Do(t.Context(), nil, call)
-		if held := p.leases.Counts().Held; held != row.after {
+		if held := p.Leases.Counts().Held; held != row.after {
 			t.Errorf("%s, %+v: %d leases, want %d", row.command, row.outcome, held, row.after)
 		}
 		// Another client's release counts, too.
 		call = fakeLockerCall("DEL k")
 		p.locker.answer = nil
 		p.Do(t.Context(), nil, call)
-		if held := p.leases.Counts().Held; held != 0 {
+		if held := p.Leases.Counts().Held; held != 0 {
 			t.Errorf("%s: %d leases after a release by another client", row.command, held)
 		}
 	}
@@ -150,7 +150,7 @@ func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, holder := newLeasingPlane(t, nil)
-			defer p.leases.Close(t.Context())
+			defer p.Leases.Close(t.Context())
 			value := "v"
 			if strings.Contains(row.command, long) || row.deleted == long {
 				value = long
@@ -158,7 +158,7 @@ func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
 			holder.Took(0, []byte("k"), []byte(value), ttl, time.Now())
 			if row.another {
 				defer holder.Close(false)
-				holder = p.leases.NewHolder(leaseClient{})
+				holder = p.Leases.NewHolder(leaseClient{})
 			}
 			p.locker.answer = fakeLockerAnswers(row.outcome)
 			p.locker.blind, p.locker.deleted = row.command == "MULTI;DEL k", row.deleted
@@ -173,8 +173,8 @@ func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
 			asked := len(p.locker.requests())
 			time.Sleep(ttl - time.Second)
 			synctest.Wait()
-			if renewed := len(p.locker.requests()) > asked; renewed != row.renewed || !p.leases.Any() {
-				t.Errorf("%s: renewed is %v, want %v; leases: %v", row.command, renewed, row.renewed, p.leases.Any())
+			if renewed := len(p.locker.requests()) > asked; renewed != row.renewed || !p.Leases.Any() {
+				t.Errorf("%s: renewed is %v, want %v; leases: %v", row.command, renewed, row.renewed, p.Leases.Any())
 			}
 			holder.Close(false)
 		})
@@ -185,7 +185,7 @@ func TestATransactionThatTakesALockBeginsALease(t *testing.T) {
 	p, holder := newLeasingPlane(t, fakeLockerAnswers(leaseEffect(redlock.KeyCreated, "v", time.Hour)))
 	commands := []Command{fakeLockerCall("SETNX k v"), fakeLockerCall("EXPIRE k 3600")}
 	p.Exec(t.Context(), nil, Transaction{Commands: commands, Leases: holder})
-	if held := p.leases.Counts().Held; held != 1 {
+	if held := p.Leases.Counts().Held; held != 1 {
 		t.Errorf("%d leases", held)
 	}
 }

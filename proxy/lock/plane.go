@@ -53,19 +53,10 @@ type Meter interface {
 // keeps neither locks nor the state of a client. Any number of goroutines may use
 // it.
 type Plane struct {
-	locker        Locker
-	router        func() *route.Router
-	maxQuarantine func() time.Duration
-	scripts       *scripts.Cache
-	meter         Meter
-	log           *slog.Logger
-	starting      <-chan struct{}
-	journal       *journal.Journal // nil: nothing is remembered
-	isSlow        func(took time.Duration) bool
-	leases        *lease.Keeper
-	blocked       *blocking.Room
-	queue         *queue.Queue // of acquires whose rule has a wait
-	times         *holds.Times
+	Config
+	blocked *blocking.Room
+	queue   *queue.Queue // of acquires whose rule has a wait
+	times   *holds.Times
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // the warnings that were logged, see firstTime
@@ -114,13 +105,7 @@ type Config struct {
 // New makes a plane. Everything but Starting, Draining, Changes, Leases and Journal must be
 // given, and IsSlow with a Journal.
 func New(c Config) *Plane {
-	return &Plane{
-		locker: c.Locker, router: c.Router, maxQuarantine: c.MaxQuarantine, scripts: c.Scripts,
-		meter: c.Meter, log: c.Log, starting: c.Starting, leases: c.Leases, blocked: blocking.New(c.Changes),
-		queue:   newQueue(c.Changes, c.Draining),
-		journal: c.Journal, isSlow: c.IsSlow,
-		times: holds.New(),
-	}
+	return &Plane{Config: c, blocked: blocking.New(c.Changes), queue: newQueue(c.Changes, c.Draining), times: holds.New()}
 }
 
 // Parks tells whether Do may run on the loop of the task in its context. An acquire and a script
@@ -158,7 +143,7 @@ func (p *Plane) note(ctx context.Context, name string, db int, a answer, started
 		client = call.Client
 		for i, at := range call.Route.Keys {
 			if rule == "" && call.Route.Lock[i] && at < len(call.Args) {
-				rule = p.router().Rules.Find(db, call.Args[at]).Label()
+				rule = p.Router().Rules.Find(db, call.Args[at]).Label()
 				if a.rejected == "" && call.namesKeys() {
 					key = call.Args[at]
 				}
@@ -166,36 +151,36 @@ func (p *Plane) note(ctx context.Context, name string, db int, a answer, started
 		}
 	}
 	p.remember(name, db, a, took, calls)
-	p.meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
+	p.Meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
 	if o := a.outcome; o.Verdict == redlock.NoQuorum && ctx.Err() == nil {
 		if count, due := p.undecided.Due(time.Now()); due {
-			p.log.Warn("lock commands could not be decided", "error", o.NoQuorumError(),
+			p.Log.Warn("lock commands could not be decided", "error", o.NoQuorumError(),
 				"command", name, "db", db, "took", took, "undecided_since_last_line", count)
 		}
 	}
-	if p.log.Enabled(ctx, slog.LevelDebug) {
+	if p.Log.Enabled(ctx, slog.LevelDebug) {
 		// Log only the first key: one of a script's other keys may be a value.
 		fields := []any{"command", name, "db", db, "key", string(key), "kind", a.kind.String(), "verdict", a.verdict(), "took", took}
 		if client != nil {
 			fields = append(fields, "client", client)
 		}
-		p.log.DebugContext(ctx, "lock command", fields...)
+		p.Log.DebugContext(ctx, "lock command", fields...)
 	}
 }
 
 // awaitStart returns when Config.Starting is closed or the client has gone.
 func (p *Plane) awaitStart(ctx context.Context) {
-	if p.starting == nil {
+	if p.Starting == nil {
 		return
 	}
 	select {
-	case <-p.starting:
+	case <-p.Starting:
 		return
 	default:
 	}
 	loop.FromContext(ctx).Leave()
 	select {
-	case <-p.starting:
+	case <-p.Starting:
 	case <-ctx.Done():
 	}
 }
@@ -212,14 +197,14 @@ func (p *Plane) Peek(ctx context.Context, db int, name, key string) []byte {
 // moved meanwhile. The time for which the key is held back was chosen without that
 // lock. A client that is refused has no lock.
 func (p *Plane) unlessMoved(a answer, calls ...Command) answer {
-	router := p.router()
+	router := p.Router()
 	if !router.HoldsBack() || !a.took() {
 		return a
 	}
 	for _, call := range calls {
 		if until := router.HeldBack(call.DB, call.Args, call.Route, time.Now()); !until.IsZero() {
 			refusal := wire.ErrMoving(until)
-			p.meter.Refused(refusal.Code())
+			p.Meter.Refused(refusal.Code())
 			return rejection(a.kind, refusal)
 		}
 	}
@@ -253,20 +238,20 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		c, reply := parseExpire(name, call.Args, now)
 		return p.expire(ctx, call, c, reply)
 	case "persist":
-		o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], Persist: true})
-		p.leases.Prolonged(o, call.DB, call.Args[1], 0)
+		o := p.Locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], Persist: true})
+		p.Leases.Prolonged(o, call.DB, call.Args[1], 0)
 		return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
 	case "ttl", "pttl", "expiretime", "pexpiretime":
-		o := p.locker.TTL(ctx, redlock.TTLRequest{DB: call.DB, Key: call.Args[1], Name: strings.ToUpper(name)})
+		o := p.Locker.TTL(ctx, redlock.TTLRequest{DB: call.DB, Key: call.Args[1], Name: strings.ToUpper(name)})
 		return answer{kind: redlock.KindRead, outcome: o, reads: readsNumber}
 	case "redlock|token":
-		o := p.locker.Token(ctx, redlock.TokenRequest{DB: call.DB, Key: call.Args[2], Value: call.Args[3]})
+		o := p.Locker.Token(ctx, redlock.TokenRequest{DB: call.DB, Key: call.Args[2], Value: call.Args[3]})
 		if o.Verdict == redlock.Lost {
 			return answer{kind: redlock.KindToken, outcome: o, reads: readsValue} // nil
 		}
 		return answer{kind: redlock.KindToken, outcome: o, reads: readsNumber}
 	case "get":
-		o := p.locker.Get(ctx, call.DB, call.Args[1])
+		o := p.Locker.Get(ctx, call.DB, call.Args[1])
 		if o.Verdict != redlock.NoQuorum {
 			call.LastReads.Remember(call.DB, call.Args[1], o.Value)
 		}

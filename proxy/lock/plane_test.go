@@ -413,7 +413,7 @@ func TestCommandsWaitForTheStart(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, starting := newFakeLockerPlane(nil), make(chan struct{})
-			p.starting = starting
+			p.Starting = starting
 			time.AfterFunc(row.over, func() { close(starting) })
 			ctx, cancel := context.WithTimeout(t.Context(), row.gone)
 			defer cancel()

@@ -26,7 +26,7 @@ type Transaction struct {
 // instead of a watch.
 func (p *Plane) Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, wire.Error) {
 	p.awaitStart(ctx)
-	w, o := p.locker.Watch(ctx, db, keys)
+	w, o := p.Locker.Watch(ctx, db, keys)
 	if o.Verdict == redlock.NoQuorum {
 		return nil, wire.Error(appendErrorText(nil, o.NoQuorumError()))
 	}
@@ -48,7 +48,7 @@ func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 }
 
 func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
-	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.journal != nil}
+	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.Journal != nil}
 	now := time.Now()
 	for _, call := range t.Commands {
 		request.Transaction = append(request.Transaction, call.relative(now))
@@ -56,9 +56,9 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 		request.Deletes = appendMissing(request.Deletes, call.deletes(now))
 		switch call.Route.Spec.Name {
 		case "eval", "eval_ro":
-			p.scripts.Register(call.Args[1])
+			p.Scripts.Register(call.Args[1])
 		case "evalsha", "evalsha_ro":
-			if text, known := p.scripts.Get(call.Args[1]); known {
+			if text, known := p.Scripts.Get(call.Args[1]); known {
 				request.Scripts = append(request.Scripts, text)
 			}
 		}

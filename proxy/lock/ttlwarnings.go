@@ -17,18 +17,18 @@ func (p *Plane) took(o redlock.Outcome, db int, key []byte, ttl time.Duration) {
 	if o.Verdict != redlock.Won || o.Err != "" {
 		return
 	}
-	switch most := p.maxQuarantine(); {
+	switch most := p.MaxQuarantine(); {
 	case ttl > most:
-		p.meter.LockBeyondQuarantine()
+		p.Meter.LockBeyondQuarantine()
 		if rule, first := p.firstTime(db, key, "beyond max_quarantine"); first {
-			p.log.Warn("lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends",
+			p.Log.Warn("lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends",
 				"match", rule.Name(), "ttl", ttl.String(), "max_quarantine", most.String())
 		}
 	case ttl == 0:
 		p.withoutTTL.Add(1)
-		p.meter.LockWithoutTTL()
+		p.Meter.LockWithoutTTL()
 		if rule, first := p.firstTime(db, key, "without TTL"); first {
-			p.log.Warn("lock taken without a TTL: if its holder dies it is never released; set default_ttl in its rule",
+			p.Log.Warn("lock taken without a TTL: if its holder dies it is never released; set default_ttl in its rule",
 				"match", rule.Name())
 		}
 	}
@@ -44,7 +44,7 @@ func (p *Plane) firstTime(db int, key []byte, what string) (rule *route.Rule, fi
 		what, match string
 		db          int
 	}
-	if rule = p.router().Rules.Find(db, key); rule != nil {
+	if rule = p.Router().Rules.Find(db, key); rule != nil {
 		warning.match, warning.db = rule.Match, rule.DB
 	}
 	warning.what = what
