@@ -51,7 +51,8 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.Journal != nil}
 	now := time.Now()
 	for _, call := range t.Commands {
-		request.Transaction = append(request.Transaction, call.relative(now))
+		args, _ := call.timed(now)
+		request.Transaction = append(request.Transaction, args)
 		request.Keys = appendMissing(request.Keys, call.Keys())
 		request.Deletes = appendMissing(request.Deletes, call.deletes(now))
 		switch call.Route.Spec.Name {
@@ -85,7 +86,10 @@ func (c Command) deletes(now time.Time) [][]byte {
 			return c.Args[k[1] : k[1]+1 : k[1]+1]
 		}
 		return nil
-	case c.deletesAnyway(name, now):
+	case name == "del", name == "unlink", name == "getdel", name == "delex" && len(c.Args) == 2: // without a condition
+		return keys
+	}
+	if _, over := c.timed(now); over {
 		return keys
 	}
 	return nil
@@ -100,43 +104,27 @@ func (c Command) replaces(at int) [][]byte {
 	return c.Args[at : at+1 : at+1]
 }
 
-// deletesAnyway tells whether a command deletes all its keys. A time that has passed deletes, too.
-func (c Command) deletesAnyway(name string, now time.Time) bool {
-	switch name {
-	case "del", "unlink", "getdel":
-		return true
-	case "delex":
-		return len(c.Args) == 2 // without a condition
-	case "expire", "pexpire", "expireat", "pexpireat":
-		e, refusal := parseExpire(name, c.Args, now)
-		return refusal == "" && e.ttl < shortestKept
-	case "getex":
-		return parseGetEX(c.Args, now).ends()
-	case "set":
-		s, refusal := parseSet(c.Args, now)
-		return refusal == "" && s.ends() && !s.onlyAbsent && !s.conditional
-	case "setex", "psetex":
-		s, refusal := parseSetEX(name, c.Args, now)
-		return refusal == "" && s.ends()
-	}
-	return false
-}
-
-// relative returns the command's arguments with an absolute time made relative to now.
-func (c Command) relative(now time.Time) [][]byte {
+// timed returns the command's arguments with an absolute time made relative to now. over tells
+// whether the command deletes its key, because that time has passed.
+func (c Command) timed(now time.Time) (args [][]byte, over bool) {
 	switch name := c.Route.Spec.Name; name {
-	case "expireat", "pexpireat":
+	case "expire", "pexpire", "expireat", "pexpireat":
 		if e, refusal := parseExpire(name, c.Args, now); refusal == "" {
-			return e.relative(c.Args)
+			return e.relative(c.Args), e.ttl < shortestKept
 		}
 	case "getex":
-		return parseGetEX(c.Args, now).relative(c.Args)
+		g := parseGetEX(c.Args, now)
+		return g.relative(c.Args), g.ends()
 	case "set":
 		if s, refusal := parseSet(c.Args, now); refusal == "" {
-			return s.relative(c.Args)
+			return s.relative(c.Args), s.ends() && !s.onlyAbsent && !s.conditional
+		}
+	case "setex", "psetex":
+		if s, refusal := parseSetEX(name, c.Args, now); refusal == "" {
+			return c.Args, s.ends()
 		}
 	}
-	return c.Args
+	return c.Args, false
 }
 
 // appendMissing appends those of more that keys does not have.
