@@ -24,6 +24,8 @@ type (
 	Status = roster.Status
 	// Amnesia is the reason why a master may have forgotten locks.
 	Amnesia = roster.Amnesia
+	// MarkerFacts is the content of a marker, to show to people.
+	MarkerFacts = marker.Facts
 	// Found is the result of one look at a master, for Survey.
 	Found = roster.Found
 	// Standing says whether a master's votes count, and why not.
@@ -53,7 +55,7 @@ const (
 const MarkerKey = marker.Key
 
 // ReadMarker reads the value of MarkerKey; ok is false for any other text.
-func ReadMarker(text string) (facts marker.Facts, ok bool) {
+func ReadMarker(text string) (facts MarkerFacts, ok bool) {
 	return marker.Read(text, time.Now())
 }
 
