@@ -122,7 +122,8 @@ func (m *Master) idle() bool {
 // roster which streams are unanswered. late says that the beat itself came late.
 func (m *Master) beat(now time.Time, all, late bool) {
 	for _, s := range m.all() {
-		unanswered := s.Beat(now, all)
+		unanswered := s.Silent(now)
+		s.Beat(now, all)
 		if !m.Embedded() && ask(m.voters, func(r *roster.Roster) bool { return r.Silent(s.place(), unanswered, late, now) }) && !s.hung.Swap(true) {
 			m.tell(s.db, roster.Standing{State: roster.Away, Reason: roster.Silent}, now)
 		}

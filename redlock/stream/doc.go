@@ -26,6 +26,8 @@
 //   - Refusals. If a server refuses what locks need, the stream asks it for no lock
 //     until a probe succeeds (probe.go). If a server does not answer, the stream
 //     asks it for no lock until it does.
+//   - Beats. The Owner calls Beat several times a second. That is when the stream gives up
+//     a connection on which nothing is answered, and repeats what was refused.
 //   - Bounds. The number and the bytes of waiting calls are limited. So are those of
 //     debts.
 //

@@ -244,21 +244,20 @@ func (s *Stream) Silent(now time.Time) bool {
 	return s.state == up && s.suspended(now)
 }
 
-// Beat sends the debts again that the master could not serve, and a probe that it refused. It
-// asks for a check if always is set. Otherwise it does so only if no call is waiting and the last Beat's check is older
-// than Options.Pause. It tells whether the master leaves calls unanswered. If it does so for
-// too long, the stream dials anew, because a cut network reports no error by itself.
-func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
+// Beat gives up a connection that leaves a call unanswered for too long, because a cut
+// network reports no error by itself. It sends the debts again that the master could not
+// serve, and a probe that it refused. It asks for a check if always is set. Otherwise it does
+// so only if no call is waiting and the last Beat's check is older than Options.Pause.
+func (s *Stream) Beat(now time.Time, always bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != up {
-		return false
+		return
 	}
 	if s.waited(now) > s.stall() {
 		s.link.Close()
-		return true
+		return
 	}
-	hung = s.suspended(now)
 	s.payDebts(now)
 	if s.refuses {
 		s.probe(now)
@@ -267,7 +266,6 @@ func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 		s.beaten, s.due = now, true
 		s.wake()
 	}
-	return hung
 }
 
 // ForgetScripts makes the stream load scripts again. It is for a master whose scripts
