@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,15 +24,7 @@ func sealed(version uint16, of payloadType, value ...[]byte) []byte {
 	return binary.LittleEndian.AppendUint64(out, checksum(out))
 }
 
-func rdbLength(n int) []byte {
-	switch {
-	case n < 1<<6:
-		return []byte{byte(n)}
-	case n < 1<<14:
-		return []byte{0x40 | byte(n>>8), byte(n)}
-	}
-	return binary.BigEndian.AppendUint32([]byte{0x80}, uint32(n))
-}
+func rdbLength(n int) []byte { return appendLength(nil, n) }
 
 func rdbText(s string) []byte { return append(rdbLength(len(s)), s...) }
 
@@ -118,15 +111,8 @@ func elementsOfEverySize() []string {
 		}
 		list = append(list, string(noise), strings.Repeat("squeeze ", n/8), strings.Repeat("z", n))
 	}
-	have := map[string]bool{}
-	unique := list[:0]
-	for _, s := range list {
-		if !have[s] {
-			have[s] = true
-			unique = append(unique, s)
-		}
-	}
-	return unique
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func TestPayloadsOfOlderServers(t *testing.T) {
