@@ -535,13 +535,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a longer TTL that may be about to be granted is waited for",
-		edits:      []edit{{"roster/plan.go", "r.readSince(p, forgot.Add(limits.MasterTimeout))", "r.readSince(p, forgot)"}, {"roster/plan.go", "limits.MasterTimeout+readPause", "readPause"}, {"roster/plan.go", "case own.Since != 0 && s.told.State == Quarantined && own.", "case false && own."}},
+		edits:      []edit{{"roster/plan.go", "r.readSince(p, forgot.Add(r.limits.MasterTimeout))", "r.readSince(p, forgot)"}, {"roster/plan.go", "r.limits.MasterTimeout+readPause", "readPause"}, {"roster/plan.go", "case own.Since != 0 && s.told.State == Quarantined && own.", "case false && own."}},
 		caughtBy:   "TestTimelineTheLongestTTLIsNotLearnedTooEarly",
 		unmodelled: "not found in 10^8 steps, nor in 8*10^6 of worlds that forget: a long lock has to be on its way to all masters but the one that forgets, while another process reads them",
 	},
 	{
 		rule:       "the longest TTL on record goes down when it has ended",
-		edits:      []edit{{"roster/plan.go", "now.Sub(s.turnedAt) >= limits.Turn(own.Before)", "false"}},
+		edits:      []edit{{"roster/plan.go", "now.Sub(s.turnedAt) >= r.limits.Turn(own.Before)", "false"}},
 		caughtBy:   "TestTimelineTheLongestTTLGoesDown",
 		unmodelled: "quarantines would stay longer than they need, which the bound allows",
 	},
@@ -583,7 +583,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a promotion takes the vote from the server of before",
-		edits:    []edit{{"roster/plan.go", " || p.DB == 0 && r.joins(p, s, now, limits) {", " {"}},
+		edits:    []edit{{"roster/plan.go", " || p.DB == 0 && r.joins(p, s, now) {", " {"}},
 		caughtBy: "roster/TestPromotionTakesTheVoteFromTheServerOfBefore",
 		world:    7,
 	},
@@ -637,7 +637,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a process saw long ago does not say what a master had on record",
-		edits:    []edit{{"roster/sighting.go", "ago(w.at, now) <= limits.SightingLasts()", "true"}},
+		edits:    []edit{{"roster/sighting.go", "ago(w.at, now) <= r.limits.SightingLasts()", "true"}},
 		caughtBy: "roster/TestRosterWhoMayTellWhoTheMastersAre",
 		world:    7,
 	},
@@ -654,7 +654,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a wait for others does not outlast what this process saw",
-		edits:      []edit{{"roster/sighting.go", "return r.hasSeen(p, now, limits) && !r.hasSeen(p, now.Add(BeatPause), limits)", "return false"}},
+		edits:      []edit{{"roster/sighting.go", "return r.hasSeen(p, now) && !r.hasSeen(p, now.Add(BeatPause))", "return false"}},
 		caughtBy:   "roster/TestScripts",
 		unmodelled: "it is safe to wait, and the model asks for votes only after peace",
 	},
@@ -754,7 +754,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a dead minority does not keep a master out that was restarted",
-		edits:      []edit{{"roster/plan.go", "case told < enough && waited < limits.RestartDelay && cause != ClockJumped && !r.losesSight(p, now, limits):", "case told < enough:"}},
+		edits:      []edit{{"roster/plan.go", "case told < enough && waited < r.limits.RestartDelay && cause != ClockJumped && !r.losesSight(p, now):", "case told < enough:"}},
 		caughtBy:   "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
 		unmodelled: "it would vote as soon, for it is waited for no longer than the longest quarantine; but a marker tells everybody until when, and outlives this process",
 	},
@@ -976,7 +976,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a long wait in database 0 covers no other database",
-		edits:      []edit{{"roster/plan.go", "if !joined && now.Sub(s.since) >= limits.MaxQuarantine {", "if false {"}},
+		edits:      []edit{{"roster/plan.go", "if !joined && now.Sub(s.since) >= r.limits.MaxQuarantine {", "if false {"}},
 		caughtBy:   "roster/TestRosterALongWaitInDatabase0CoversNoOther",
 		unmodelled: "a master would have to vote in one database while it waits in another for so long, and then forget",
 	},
@@ -1017,7 +1017,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a long wait does not cover what the server before a newcomer granted",
-		edits:      []edit{{"roster/plan.go", "waited >= limits.MaxQuarantine && !r.hasJoined(p, r.views[p]):", "waited >= limits.MaxQuarantine:"}},
+		edits:      []edit{{"roster/plan.go", "waited >= r.limits.MaxQuarantine && !r.hasJoined(p, r.views[p]):", "waited >= r.limits.MaxQuarantine:"}},
 		caughtBy:   "roster/TestRosterAServerThatJoinedLacksWhatWasGrantedUntilOthersHeardOfIt",
 		unmodelled: "every process of the model uses all databases",
 	},
@@ -1051,19 +1051,19 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "nothing is written between the markers of a new set",
-		edits:      []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested()", "false"}},
+		edits:      []edit{{"roster/plan.go", "now.Sub(s.since) < r.limits.RestartDelay && r.contested()", "false"}},
 		caughtBy:   "roster/TestScripts",
 		unmodelled: "not found in 10^8 steps: a quorum of one set votes mostly, and a minority with markers of another needs the operator",
 	},
 	{
 		rule:     "a marker of another set holds others back for restart_delay only",
-		edits:    []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested()", "r.contested()"}},
+		edits:    []edit{{"roster/plan.go", "now.Sub(s.since) < r.limits.RestartDelay && r.contested()", "r.contested()"}},
 		caughtBy: "roster/TestScripts",
 		world:    2_006_582,
 	},
 	{
 		rule:     "a master that forgot learns the last token",
-		edits:    []edit{{"roster/plan.go", "m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)", "m.Marker.Token = 0"}},
+		edits:    []edit{{"roster/plan.go", "m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now)", "m.Marker.Token = 0"}},
 		caughtBy: "TestTimelineTokensSurviveARollingRestart",
 		world:    1_000_443,
 	},
@@ -1075,7 +1075,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "the last token is learned after the ballots that were under way",
-		edits:      []edit{{"roster/tokens.go", "forgot.Add(limits.MasterTimeout)", "forgot"}},
+		edits:      []edit{{"roster/tokens.go", "forgot.Add(r.limits.MasterTimeout)", "forgot"}},
 		caughtBy:   "roster/TestATokenIsNotLearnedTooEarly",
 		unmodelled: "the longest TTL is learned at the same time, by the same rule",
 	},

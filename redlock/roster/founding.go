@@ -119,7 +119,7 @@ func (r *Roster) largest() (best following, tie bool) {
 // quarantine, unless the operator says that no lock can be held yet. If several processes try
 // at the same moment, the first master decides between them. If the list has another length since
 // then, the set begins with as many masters. Those that went must not belong to a set.
-func (r *Roster) found(now time.Time, limits Limits) []Write {
+func (r *Roster) found(now time.Time) []Write {
 	var waits []string
 	runs, masters := map[string]int{}, cmp.Or(r.wanted, r.masters)
 	for i := range max(masters, r.masters) {
@@ -155,7 +155,7 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed, r.recalls = true, true // no TTL was granted in it yet
 	m := Write{Place: Place{0, 0}, Marker: r.marker(Place{0, 0}, "", 0, now)}
-	r.begin(&m, limits)
+	r.begin(&m)
 	r.nonce++
 	m.Marker.Set = marker.NewSetID(now, m.Marker.Quarantine, r.nonce)
 	return []Write{m}

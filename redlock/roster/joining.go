@@ -76,7 +76,7 @@ func (r *Roster) hasJoined(p Place, s *view) bool {
 
 // joins tells whether nothing may be written to a place yet, because the server there is not
 // known to be its member, or not to enough others. If needed it begins the join.
-func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
+func (r *Roster) joins(p Place, s *view, now time.Time) bool {
 	if s.blank || s.run == "" {
 		return false
 	}
@@ -87,11 +87,11 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	case !forgot && own.Run == s.run:
 		return false // the server before it, or one that joined and has its marker
 	case joined || r.isMember(p, s):
-		knows := joined || r.knowsMembers(p, s, now, limits)
+		knows := joined || r.knowsMembers(p, s, now)
 		// It may have joined, and have restarted before it got its marker.
 		isNew := joined || r.member(p.Master).Run != "" && !r.hasMet(p.Master)
-		waits := !knows || isNew && !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
-		r.sticks(p.Master, waits && now.Sub(s.since) >= limits.RestartDelay && (!knows || r.heardSince(p.Master).IsZero()))
+		waits := !knows || isNew && !r.hasSeen(p, now) && r.isUnheard(p.Master, now)
+		r.sticks(p.Master, waits && now.Sub(s.since) >= r.limits.RestartDelay && (!knows || r.heardSince(p.Master).IsZero()))
 		return waits
 	case r.wasReplaced(p, s):
 		return true
@@ -196,7 +196,7 @@ func (h *hearing) keeps(i int, s *view, now time.Time) time.Duration {
 
 // isUnheard tells whether too few of the other masters have kept the member at a place on record
 // for long enough.
-func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
+func (r *Roster) isUnheard(master int, now time.Time) bool {
 	h := &r.of(master).hearing
 	if h.joined != r.joined.Who(master) {
 		*h = hearing{joined: r.joined.Who(master), kept: map[int]record{}}
@@ -206,11 +206,11 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 		if i == master || !r.hasRecorded(i, master) {
 			continue
 		}
-		if h.keeps(i, r.views[Place{i, 0}], now) >= limits.Hold() {
+		if h.keeps(i, r.views[Place{i, 0}], now) >= r.limits.Hold() {
 			keep++
 		}
 	}
-	needed := r.mustHear(master, limits)
+	needed := r.mustHear(master)
 	switch {
 	case r.heardOf(master) < needed:
 		h.heard = time.Time{}
@@ -245,7 +245,7 @@ func (r *Roster) heardOf(master int) int {
 // sighting. It must have been read without a record for as long as such a process may wait. Time
 // alone does not count: this process may have stood still meanwhile, and knows only what it read
 // before.
-func (r *Roster) mustHear(master int, limits Limits) int {
+func (r *Roster) mustHear(master int) int {
 	if r.moves(master) {
 		return r.othersThatTell()
 	}
@@ -257,7 +257,7 @@ func (r *Roster) mustHear(master int, limits Limits) int {
 		case i == master:
 		case !forgot:
 			remember++
-		case s.asked.Sub(s.since) < limits.Hold():
+		case s.asked.Sub(s.since) < r.limits.Hold():
 			hopeful++
 		}
 	}

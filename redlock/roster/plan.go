@@ -51,14 +51,14 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	}
 	r.settleJumps(now)
 	r.adopt(now)
-	r.resize(now, limits)
+	r.resize(now)
 	var marks []Write
 	if r.set == "" {
-		marks = r.found(now, limits)
+		marks = r.found(now)
 	} else {
 		for _, db := range r.Databases() {
 			for i := range r.joined {
-				if m, ok := r.mend(Place{i, db}, now, limits); ok {
+				if m, ok := r.mend(Place{i, db}, now); ok {
 					marks = append(marks, m)
 				}
 			}
@@ -79,26 +79,26 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 // mend returns what to write to one place of an existing set. An event of the whole server is
 // written through database 0, which all processes use. So one process does it once for all
 // databases. Another database is mended only if database 0 is in order.
-func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
+func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	s := r.views[p]
 	if s == nil || !s.read || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
 		return Write{}, false
 	}
-	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now, limits) {
+	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now) {
 		return Write{}, false
 	}
 	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
 	joined := p.DB == 0 && r.hasJoined(p, s)
 	switch own := s.marker; {
 	case s.text == "" && p.DB == 0 && s.blank:
-		r.begin(&m, limits)
+		r.begin(&m)
 		return m, true
 	case s.text == "" && p.DB == 0:
-		if now.Sub(s.since) < limits.RestartDelay && r.contested() {
+		if now.Sub(s.since) < r.limits.RestartDelay && r.contested() {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it is new, was flushed, or restarted without its data"
-		if !joined && now.Sub(s.since) >= limits.MaxQuarantine {
+		if !joined && now.Sub(s.since) >= r.limits.MaxQuarantine {
 			m.Kind = WriteHere // other databases may have voted and been flushed since then
 		} else if r.hasMet(p.Master) {
 			m.Kind = WriteLacking // its other databases hold the member's data
@@ -137,7 +137,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		}
 		m.Cause, m.Reason = ClockJumped, "its clock was ahead and has been put right"
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
-		m.Marker.Quarantine = max(own.Quarantine, limits.Quarantine(m.Marker.Before))
+		m.Marker.Quarantine = max(own.Quarantine, r.limits.Quarantine(m.Marker.Before))
 		return m, true
 	case !r.isUpToDate(own) || own.ReplID != s.ID:
 		m.Kind, m.Raise = EditAll, !own.Joined.SameStages(r.joined)
@@ -146,53 +146,53 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		// The set was begun by a process that was not told that it is new.
 		m.Kind, m.Marker.Since, m.Marker.Before = WriteAll, 0, max(m.Marker.Before, own.Granted())
 		return m, true
-	case own.Quarantine == limits.MaxQuarantine && r.tells(r.readSince(p, s.forgotAt().Add(limits.MasterTimeout))) && !r.hasJoined(p, s):
+	case own.Quarantine == r.limits.MaxQuarantine && r.tells(r.readSince(p, s.forgotAt().Add(r.limits.MasterTimeout))) && !r.hasJoined(p, s):
 		// The quarantine was the cap, because others were unreachable. They have answered
 		// since.
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
-		m.Marker.Since, m.Marker.Quarantine = own.Since, limits.Quarantine(m.Marker.Before)
+		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(m.Marker.Before)
 		return m, m.Marker.Quarantine < own.Quarantine
-	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < limits.Quarantine(s.lacks.granted(s.told.Until)):
+	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < r.limits.Quarantine(s.lacks.granted(s.told.Until)):
 		// The process that wrote it knew less.
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
-		m.Marker.Since, m.Marker.Quarantine = own.Since, limits.Quarantine(s.lacks.longest)
+		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(s.lacks.longest)
 		return m, true
-	case p.DB == 0 && own.Granted() > limits.RestartDelay && now.Sub(s.turnedAt) >= limits.Turn(own.Before):
+	case p.DB == 0 && own.Granted() > r.limits.RestartDelay && now.Sub(s.turnedAt) >= r.limits.Turn(own.Before):
 		m.Kind, m.Turn = EditAll, true
 		return m, true
 	default:
 		return Write{}, false
 	}
 	m.Marker.Before = max(m.Marker.Before, s.marker.Granted())
-	covers, known := r.covers(p, m.Cause, m.Marker.Before, now, limits)
+	covers, known := r.covers(p, m.Cause, m.Marker.Before, now)
 	m.Marker.Quarantine = covers
-	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)
+	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now)
 	return m, known
 }
 
 // covers returns the quarantine that covers what a place has forgotten. It returns false if
 // others are about to say more.
-func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time, limits Limits) (time.Duration, bool) {
+func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time) (time.Duration, bool) {
 	// A ballot that raises the longest TTL may have been under way when it forgot.
 	forgot := r.forgotAt(p)
-	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), r.othersThatTell()
-	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
+	told, enough := r.readSince(p, forgot.Add(r.limits.MasterTimeout)), r.othersThatTell()
+	waited, patience := now.Sub(forgot), r.limits.MasterTimeout+readPause
 	if cause == ClockJumped {
 		// Meanwhile the other masters' clocks are read, too. If all jumped together, this process stood
 		// still. But a process that has just started must know of the jump soon.
-		patience = limits.JumpPatience() + 2*BeatLength
+		patience = r.limits.JumpPatience() + 2*BeatLength
 	}
 	switch {
-	case cause != ClockJumped && waited >= limits.MaxQuarantine && !r.hasJoined(p, r.views[p]):
+	case cause != ClockJumped && waited >= r.limits.MaxQuarantine && !r.hasJoined(p, r.views[p]):
 		longest = 0 // everything it forgot has ended while it could not be written to
 	case told < r.masters-1 && waited < patience:
 		return 0, false
-	case told < enough && waited < limits.RestartDelay && cause != ClockJumped && !r.losesSight(p, now, limits):
+	case told < enough && waited < r.limits.RestartDelay && cause != ClockJumped && !r.losesSight(p, now):
 		return 0, false // masters that know may come back
 	case !r.tells(told):
-		longest = limits.MaxQuarantine
+		longest = r.limits.MaxQuarantine
 	}
-	return limits.Quarantine(longest), true
+	return r.limits.Quarantine(longest), true
 }
 
 // forgotAt returns until when a place may have forgotten what it granted, or the server before one
@@ -232,11 +232,11 @@ func (r *Roster) isUpToDate(m marker.Marker) bool {
 
 // begin turns a marker into that of a new set, which begins in quarantine. Markers of another
 // set in the databases are left over, and are overwritten.
-func (r *Roster) begin(m *Write, limits Limits) {
+func (r *Roster) begin(m *Write) {
 	m.Kind, m.Marker.Since = WriteAll, 0
 	if !r.fresh {
 		m.Marker.Since = marker.SinceNow
-		m.Marker.Quarantine = limits.Quarantine(m.Marker.Before)
+		m.Marker.Quarantine = r.limits.Quarantine(m.Marker.Before)
 	}
 }
 

@@ -55,15 +55,15 @@ func (r *Roster) keepsAll(now time.Time) int {
 }
 
 // resize takes the next step of a change of the number of masters.
-func (r *Roster) resize(now time.Time, limits Limits) {
-	r.withdraw(now, limits)
+func (r *Roster) resize(now time.Time) {
+	r.withdraw(now)
 	r.pursue(now)
 	d, changing := r.joined.Next()
 	if r.set == "" || !changing {
 		return
 	}
 	need := quorum.Size(r.masters)
-	held, recorded := r.keepsExactly(limits.ResizeHold(r.granted(now)), now) >= need, r.keepsExactly(0, now)
+	held, recorded := r.keepsExactly(r.limits.ResizeHold(r.granted(now)), now) >= need, r.keepsExactly(0, now)
 	if r.joined.IsFrozen() {
 		recorded = r.keepsAll(now)
 	}
@@ -92,9 +92,9 @@ func (r *Roster) Keep() {
 }
 
 // withdraw does what Keep says.
-func (r *Roster) withdraw(now time.Time, limits Limits) {
+func (r *Roster) withdraw(now time.Time) {
 	r.keeps = r.keeps && r.wanted == 0 && r.joined.IsProposed()
-	if !r.keeps || now.Sub(r.learned) <= limits.AdditionLasts() {
+	if !r.keeps || now.Sub(r.learned) <= r.limits.AdditionLasts() {
 		return
 	}
 	r.warn("the addition of a lock master takes too long, and this process was told to keep their number, so it is withdrawn", "master", r.names(r.masters), "masters", r.masters)

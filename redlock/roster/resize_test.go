@@ -47,7 +47,7 @@ func resized(members string, exact int, kept time.Duration) string {
 		r.Asked(Place{Master: i}, now, 0)
 		r.Noted(Place{Master: i}, Standing{State: Certified}, now)
 	}
-	r.resize(now, worldLimits)
+	r.resize(now)
 	return strings.Join(r.joined, " ")
 }
 
@@ -118,7 +118,7 @@ func TestAMasterThatForgotDoesNotHelpToDecideTheNumber(t *testing.T) {
 					t.Errorf("%s waits for %q", members, waits)
 				}
 			}
-			if r.resize(now, worldLimits); strings.Join(r.joined, " ") != row.want {
+			if r.resize(now); strings.Join(r.joined, " ") != row.want {
 				t.Errorf("%s after %v: %v, want %s", members, row.after, r.joined, row.want)
 			}
 		}
@@ -172,7 +172,7 @@ func TestWhatWasGrantedIsNotKnownJustBeforeTheNumberChanges(t *testing.T) {
 		if got := r.tells(r.masters - 1); got != want {
 			t.Errorf("%s: the longest TTL is known: %v", record, got)
 		}
-		if got := r.tokenLearned(Place{}, Emptied, worldBegan, now, worldLimits) == 7; got != want {
+		if got := r.tokenLearned(Place{}, Emptied, worldBegan, now) == 7; got != want {
 			t.Errorf("%s: the last token is known: %v", record, got)
 		}
 	}
@@ -199,7 +199,7 @@ func TestWhileTheNumberChangesAQuorumTells(t *testing.T) {
 func TestAnotherNumberOfMastersTakesOverTTLsAndTokens(t *testing.T) {
 	for members, want := range map[string]bool{"1 1 1 2@d;1=": true, "1 1 1 9@x/r": false} {
 		r := changingRoster(members, 2, worldBegan)
-		m, ok := r.mend(Place{Master: 2}, worldBegan.Add(time.Second), worldLimits)
+		m, ok := r.mend(Place{Master: 2}, worldBegan.Add(time.Second))
 		if !ok || m.Kind != EditAll || m.Raise != want || m.Marker.Before != time.Minute || m.Marker.Token != 7 {
 			t.Errorf("%s: %v %+v", members, ok, m)
 		}
@@ -295,7 +295,7 @@ func TestAnAdditionThatTakesTooLongIsWithdrawnByAReload(t *testing.T) {
 		if row.keeps {
 			r.Keep()
 		}
-		r.withdraw(worldBegan.Add(row.after), worldLimits)
+		r.withdraw(worldBegan.Add(row.after))
 		if got := strings.Join(r.joined, " "); got != row.want {
 			t.Errorf("%s after %v, asked to keep: %v, to have %d: %s, want %s", row.members, row.after, row.keeps, row.wanted, got, row.want)
 		}
@@ -364,7 +364,7 @@ func TestAMasterThatIsAboutToCountMustBeReadBeforeOthersAreTold(t *testing.T) {
 		for i := range 3 {
 			r.Asked(Place{Master: i}, now.Add(time.Second), 0)
 		}
-		if got := r.knowsMembers(Place{Master: 1}, r.views[Place{Master: 1}], now.Add(time.Second), worldLimits); got != want {
+		if got := r.knowsMembers(Place{Master: 1}, r.views[Place{Master: 1}], now.Add(time.Second)); got != want {
 			t.Errorf("%s: %v", members, got)
 		}
 	}

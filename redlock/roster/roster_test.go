@@ -14,7 +14,7 @@ import (
 // certifiedRoster returns a roster of n masters that all vote in databases 0 and 3.
 func certifiedRoster(n int, now time.Time) *Roster {
 	r := New(serversNamed(n), false, 0)
-	r.set = "s"
+	r.set, r.limits = "s", rosterLimits
 	for i := range n {
 		for _, db := range []int{0, 3} {
 			p := Place{i, db}

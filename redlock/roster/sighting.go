@@ -31,23 +31,23 @@ func (r *Roster) hasMet(master int) bool { return r.of(master).sighting.joined =
 // hasSeen tells whether this process has read the member's record so lately that the master
 // can have recorded no join since then whose server votes. For a process whose clock stood still,
 // lately may be long ago. Another master that remembers shows that: its clock has jumped.
-func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
+func (r *Roster) hasSeen(p Place, now time.Time) bool {
 	w := r.of(p.Master).sighting
-	return r.hasMet(p.Master) && w.at.After(r.shaken) && ago(w.at, now) <= limits.SightingLasts() &&
+	return r.hasMet(p.Master) && w.at.After(r.shaken) && ago(w.at, now) <= r.limits.SightingLasts() &&
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }
 
 // losesSight tells whether a sighting is about to end. A process that waits longer may not
 // write any more.
-func (r *Roster) losesSight(p Place, now time.Time, limits Limits) bool {
-	return r.hasSeen(p, now, limits) && !r.hasSeen(p, now.Add(BeatPause), limits)
+func (r *Roster) losesSight(p Place, now time.Time) bool {
+	return r.hasSeen(p, now) && !r.hasSeen(p, now.Add(BeatPause))
 }
 
 // knowsMembers tells whether this process may tell a member that has forgotten it who the masters
 // are.
-func (r *Roster) knowsMembers(p Place, s *view, now time.Time, limits Limits) bool {
+func (r *Roster) knowsMembers(p Place, s *view, now time.Time) bool {
 	return r.rememberingSince(p, s.since) >= min(r.masters-1, quorum.Size(r.masters)) ||
-		r.readAllOthers(p, s.since) || r.hasSeen(p, now, limits)
+		r.readAllOthers(p, s.since) || r.hasSeen(p, now)
 }
 
 // readAllOthers tells whether all other masters were read after since, also one that may count for

@@ -52,7 +52,7 @@ func TestRosterWhoMayTellWhoTheMastersAre(t *testing.T) {
 				r.Jumped(1, Jump{time.Hour, time.Hour}, now)
 			}
 			r.seenAll(now, row.reads...)
-			if got := r.knowsMembers(p, r.views[p], now, limits); got != row.want {
+			if got := r.knowsMembers(p, r.views[p], now); got != row.want {
 				t.Errorf("it may tell: %v", got)
 			}
 		})
@@ -75,25 +75,25 @@ func TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker(t *testing.T) {
 	}
 	record(0, 0, began)
 	record(1, 0, began)
-	if !r.isUnheard(2, began, limits) {
+	if !r.isUnheard(2, began) {
 		t.Error("it is heard at once")
 	}
 	now := began.Add(limits.SightingLasts())
 	record(0, 0, now)
 	record(1, 0, now)
-	if !r.isUnheard(2, now, limits) {
+	if !r.isUnheard(2, now) {
 		t.Error("it is heard too early")
 	}
 	now = began.Add(limits.Hold())
 	record(0, 0, now)
 	record(1, 5, now) // flushed, and told anew
-	if !r.isUnheard(2, now, limits) {
+	if !r.isUnheard(2, now) {
 		t.Error("one of them has forgotten meanwhile")
 	}
 	now = now.Add(limits.Hold())
 	record(0, 0, now)
 	record(1, 5, now)
-	if r.isUnheard(2, now, limits) {
+	if r.isUnheard(2, now) {
 		t.Error("it is never heard")
 	}
 }
@@ -107,19 +107,19 @@ func TestRosterAJoinWaitsForMastersThatHaveJustForgotten(t *testing.T) {
 	r.Checked(Place{0, 0}, "", false, now, now)
 	for after, want := range map[time.Duration]int{limits.Hold() - 1: 2, limits.Hold(): 1} {
 		r.views[Place{0, 0}].asked = now.Add(after)
-		if got := r.mustHear(2, limits); got != want {
+		if got := r.mustHear(2); got != want {
 			t.Errorf("read for %v without a record, and %d must hear of it, want %d", after, got, want)
 		}
 	}
 	r.Checked(Place{1, 0}, "", false, now, now)
-	if got := r.mustHear(2, limits); got != 0 {
+	if got := r.mustHear(2); got != 0 {
 		t.Errorf("all others have forgotten, and %d must hear of it", got)
 	}
 	r.Checked(Place{1, 0}, "", true, now, now)
 	for i := range 2 {
 		r.views[Place{i, 0}].asked = now.Add(limits.Hold())
 	}
-	if got := r.mustHear(2, limits); got != 1 {
+	if got := r.mustHear(2); got != 1 {
 		t.Errorf("a key that cannot be read need not be a lost record, and %d must hear of it", got)
 	}
 }
@@ -160,7 +160,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 		for i := range 2 {
 			r.Checked(Place{i, 0}, r.marker(Place{i, 0}, "s", 0, now).String(), false, now, now)
 		}
-		if !r.isUnheard(2, now, rosterLimits) {
+		if !r.isUnheard(2, now) {
 			t.Errorf("the wall clock was stepped by %v, and the join counts early", step)
 		}
 	}
@@ -168,7 +168,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 	for i := range 2 {
 		r.Asked(Place{i, 0}, now, 0)
 	}
-	if r.isUnheard(2, now, rosterLimits) {
+	if r.isUnheard(2, now) {
 		t.Error("the wall clock was set back, and the join does not count")
 	}
 }

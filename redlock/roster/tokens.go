@@ -32,12 +32,12 @@ func (r *Roster) tokenRead(s *view, token int64) {
 
 // tokenLearned returns the token for a marker that is written anew. The place may have
 // forgotten tokens until forgot.
-func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time, limits Limits) int64 {
+func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time) int64 {
 	if p.DB != 0 || cause == ClockJumped { // the record is in database 0, and survives the jump of a clock
 		return r.token
 	}
 	// A ballot that raises the token may have been under way when it forgot.
-	if r.rememberingSince(p, forgot.Add(limits.MasterTimeout)) >= r.tellAll() && !r.joined.IsFrozen() { // as in tells
+	if r.rememberingSince(p, forgot.Add(r.limits.MasterTimeout)) >= r.tellAll() && !r.joined.IsFrozen() { // as in tells
 		return r.token
 	}
 	return max(r.token, marker.FirstToken(now))

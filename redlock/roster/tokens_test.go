@@ -27,7 +27,7 @@ func learnedAfter(asked time.Duration, change func(*marker.Marker)) int64 {
 	for i := 1; i < 3; i++ {
 		r.Asked(Place{i, 0}, began.Add(asked), 9)
 	}
-	return r.tokenLearned(Place{0, 0}, Emptied, began, began.Add(asked), limits)
+	return r.tokenLearned(Place{0, 0}, Emptied, began, began.Add(asked))
 }
 
 // A ballot that raises the token may be under way when a master that voted in it forgets. The
