@@ -34,12 +34,8 @@ import (
 // does not hold for a server that Sentinels name: there the server before it may well live on, on
 // the other side of a cut.
 //
-// A master that forgot has also forgotten who the masters are. A process that does not know of the
-// last join must not tell it: with that master and the server before the join it would have a
-// quorum. So whoever writes the lost record down knows of every join (Roster.knowsMembers). It has
-// read the record on a quorum of others, or on all others. Or it has read this master's record
-// lately (hasSeen). In return, a server that joins gets its marker only if enough others have
-// kept its join on record for so long that no process with a sighting can have missed it (Limits.Hold).
+// A master that forgot has also forgotten who the masters are. Who may tell it, and why that makes a
+// server wait that joins, is said in doc.go (Lost records) and decided in sighting.go.
 
 // joiningPatience is how long this process leaves a server alone that it has not met. A process
 // that knows the member may be about to treat the server as restarted.
