@@ -145,9 +145,7 @@ func (s *liveSet) eventuallyGone(key string) {
 // the others is no refusal, and the release reaches those masters, too.
 func TestRunAReleaseReachesMastersThatDoNotKnowItsScript(t *testing.T) {
 	s := startLiveSet(t, 3)
-	for _, m := range s.masters {
-		m.must("SET", "lock", "a token of sixteen bytes or more", "PX", "60000")
-	}
+	s.all([]string{"SET", "lock", "a token of sixteen bytes or more", "PX", "60000"})
 	s.masters[0].must("SCRIPT", "LOAD", releaseByValue)
 	s.masters[1].must("SCRIPT", "LOAD", releaseByValue)
 	sum := sha1.Sum([]byte(releaseByValue))
@@ -243,14 +241,21 @@ func TestRunNeedsValidity(t *testing.T) {
 	}
 }
 
-func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
-	transaction := func(s *liveSet, w *Watch) Outcome {
-		return s.Run(s.t.Context(), RunRequest{
-			Keys:        bytesOf([]string{"lock"}),
-			Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"})},
-			Watches:     []*Watch{w},
-		})
+// watch looks at a key as WATCH does.
+func (s *liveSet) watch(key string) *Watch {
+	w, o := s.Watch(s.t.Context(), 0, bytesOf([]string{key}))
+	if o.Verdict == NoQuorum {
+		s.t.Error(o.NoQuorumError())
 	}
+	return w
+}
+
+// deleteIfUnchanged is a transaction on a watched key.
+func (s *liveSet) deleteIfUnchanged(key string, w *Watch) Outcome {
+	return s.transaction(RunRequest{Keys: bytesOf([]string{key}), Watches: []*Watch{w}}, []string{"DEL", key})
+}
+
+func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		meddle []string
@@ -264,19 +269,12 @@ func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := startLiveSet(t, 3)
-			for _, m := range s.masters {
-				m.must("SET", "lock", "me", "PX", "60000")
+			s.all([]string{"SET", "lock", "me", "PX", "60000"})
+			w := s.watch("lock")
+			if row.meddle != nil {
+				s.all(row.meddle)
 			}
-			w, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
-			if o.Verdict == NoQuorum {
-				t.Fatal(o.NoQuorumError())
-			}
-			for _, m := range s.masters {
-				if row.meddle != nil {
-					m.must(row.meddle...)
-				}
-			}
-			wantReply(t, transaction(s, w), row.reply)
+			wantReply(t, s.deleteIfUnchanged("lock", w), row.reply)
 			if row.meddle == nil {
 				s.eventuallyGone("lock")
 			}
@@ -296,22 +294,11 @@ func TestWatchDoesNotFailOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startLiveSet(t, 3)
-			for _, m := range s.masters {
-				m.must("SET", "lock", "me", "PX", "60000")
-			}
-			w, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
-			if o.Verdict == NoQuorum {
-				t.Fatal(o.NoQuorumError())
-			}
-			for _, m := range s.masters {
-				m.must("SET", "lock", "you", "PX", "60000")
-				m.must(harm...)
-			}
-			o = s.Run(t.Context(), RunRequest{
-				Keys:        bytesOf([]string{"lock"}),
-				Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"})},
-				Watches:     []*Watch{w},
-			})
+			s.all([]string{"SET", "lock", "me", "PX", "60000"})
+			w := s.watch("lock")
+			s.all([]string{"SET", "lock", "you", "PX", "60000"})
+			s.all(harm)
+			o := s.deleteIfUnchanged("lock", w)
 			if o.Verdict == Won && !resp.IsNil(o.Reply) {
 				t.Errorf("%v %q", o.Verdict, o.Reply)
 			}
@@ -331,9 +318,8 @@ func TestWatchesOfManyClients(t *testing.T) {
 			key := fmt.Sprint("lock", n)
 			for round := range 20 {
 				wantReply(t, s.run([]string{key}, "EVAL", "return redis.call('set', KEYS[1], ARGV[1], 'px', 60000)", "1", key, "me"), "+OK\r\n")
-				w, o := s.Watch(t.Context(), 0, bytesOf([]string{key}))
-				if o.Verdict == NoQuorum {
-					t.Error(o.NoQuorumError())
+				w := s.watch(key)
+				if w == nil {
 					return
 				}
 				want := "*1\r\n:1\r\n"
@@ -341,12 +327,7 @@ func TestWatchesOfManyClients(t *testing.T) {
 					wantReply(t, s.run([]string{key}, "SET", key, "you", "PX", "60000"), "+OK\r\n")
 					want = "*-1\r\n"
 				}
-				o = s.Run(t.Context(), RunRequest{
-					Keys:        bytesOf([]string{key}),
-					Transaction: [][][]byte{bytesOf([]string{"DEL", key})},
-					Watches:     []*Watch{w},
-				})
-				wantReply(t, o, want)
+				wantReply(t, s.deleteIfUnchanged(key, w), want)
 			}
 		})
 	}
@@ -360,16 +341,7 @@ func TestWatchAbortsWhereAMasterShowedSomethingElse(t *testing.T) {
 	for i, m := range s.masters {
 		m.must("SET", "lock", []string{"me", "me", "me", "you", "you"}[i], "PX", "60000")
 	}
-	w, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
-	if o.Verdict == NoQuorum {
-		t.Fatal(o.NoQuorumError())
-	}
-	o = s.Run(t.Context(), RunRequest{
-		Keys:        bytesOf([]string{"lock"}),
-		Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"})},
-		Watches:     []*Watch{w},
-	})
-	wantReply(t, o, "*1\r\n:1\r\n")
+	wantReply(t, s.deleteIfUnchanged("lock", s.watch("lock")), "*1\r\n:1\r\n")
 	s.awaitIdle()
 	for i, m := range s.masters[3:] {
 		if got := string(m.must("GET", "lock")); got != "$3\r\nyou\r\n" {

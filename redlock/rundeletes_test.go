@@ -112,9 +112,7 @@ func TestRunOneMasterDoesNotGrantByDeleting(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := startLiveSet(t, 3)
-			for _, m := range s.masters {
-				m.must("RPUSH", "a", "1")
-			}
+			s.all([]string{"RPUSH", "a", "1"})
 			s.masters[0].must("SET", "b", "another holder's", "PX", "60000")
 			s.masters[2].kill()
 			s.masters = s.masters[:2]
@@ -205,9 +203,7 @@ func TestRunAScriptThatDeletesAnywayGoesOut(t *testing.T) {
 func TestRunATransactionThatDeletedDoesNotLookAgain(t *testing.T) {
 	const differs = `redis.call('incr', KEYS[2]); return redis.call('info', 'server')`
 	s := startLiveSet(t, 3)
-	for _, m := range s.masters {
-		m.must("SET", "lock", "me", "PX", "60000")
-	}
+	s.all([]string{"SET", "lock", "me", "PX", "60000"})
 	o := s.Run(t.Context(), RunRequest{
 		Keys:        bytesOf([]string{"lock"}),
 		Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"}), bytesOf([]string{"EVAL", differs, "2", "lock", "tries"})},

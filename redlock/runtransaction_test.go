@@ -50,7 +50,7 @@ func TestRunATransactionDeletesNoVotesUnderAKeyThatItsClientDoesNotWatch(t *test
 			m.must("SET", "other", "a vote", "PX", "60000")
 		}
 	}
-	w, _ := s.Watch(t.Context(), 0, bytesOf([]string{"watched"}))
+	w := s.watch("watched")
 	r := RunRequest{Keys: bytesOf([]string{"other", "watched"}), Deletes: bytesOf([]string{"other"}), Watches: []*Watch{w}}
 	wantReply(t, s.transaction(r, []string{"DEL", "other"}), "*1\r\n:0\r\n")
 	s.awaitIdle()
@@ -77,7 +77,7 @@ func TestRunATransactionTellsOnlyOfChangesOfWhatItsClientWatches(t *testing.T) {
 			s := startLiveSet(t, 3)
 			s.all([]string{"SET", "watched", "me", "PX", "60000"})
 			s.all([]string{"SET", "other", "me", "PX", "60000"})
-			w, _ := s.Watch(t.Context(), 0, bytesOf([]string{"watched"}))
+			w := s.watch("watched")
 			s.examined.afterLook(func(Verdict) { s.all(row.change) })
 			r := RunRequest{Keys: bytesOf([]string{"other", "watched"}), Deletes: bytesOf([]string{"other"}), Watches: []*Watch{w}, RESP3: row.resp3}
 			wantReply(t, s.transaction(r, []string{"DEL", "other"}), row.reply)

@@ -88,16 +88,11 @@ func TestRunACollectionThatWasDeletedElsewhereIsMended(t *testing.T) {
 // A master whose copy changes between WATCH and EXEC does not get the deletion, which a quorum makes.
 func TestRunACopyThatChangedBeforeATransactionDeletedTheOthersIsMended(t *testing.T) {
 	s := startQuickMendingSet(t)
-	for _, m := range s.masters {
-		m.must("SET", "lock", "a value", "PX", "600000")
-	}
-	watch, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
-	if o.Verdict != Won {
-		t.Fatal(o)
-	}
+	s.all([]string{"SET", "lock", "a value", "PX", "600000"})
+	watch := s.watch("lock")
 	s.awaitIdle() // all masters have shown their copies
 	s.masters[2].must("SET", "lock", "another value")
-	wantReply(t, s.transaction(RunRequest{Keys: bytesOf([]string{"lock"}), Watches: []*Watch{watch}}, []string{"DEL", "lock"}), "*1\r\n:1\r\n")
+	wantReply(t, s.deleteIfUnchanged("lock", watch), "*1\r\n:1\r\n")
 	s.eventuallyGone("lock")
 }
 
