@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -152,16 +151,6 @@ func TestTimelineAnUndoDoesNotReachTheNextTryOfTheSameRequest(t *testing.T) {
 	})
 }
 
-func TestTimelineAnUndoIsSentThoughTheClientHasGone(t *testing.T) {
-	onTimeline(t, "ok@5ms ok@10ms no@20ms no@20ms no@20ms", func(t *testing.T, w *timeline) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 10 * second})
-		w.elapse(0)
-		w.wantValues("- - X X X")
-	})
-}
-
 func TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone(t *testing.T) {
 	onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@30ms ok@30ms", func(t *testing.T, w *timeline) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
@@ -172,21 +161,6 @@ func TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone(t *testing.T) {
 		w.wantValues("B B B - -")
 		w.wantHeard(3, "SET, release.lua")
 		w.wantHeard(4, "SET, release.lua")
-	})
-}
-
-func TestTimelineAnUndoIsNeverABareDEL(t *testing.T) {
-	onTimeline(t, "ok ok no no no", func(t *testing.T, w *timeline) {
-		o, _ := w.acquire(tokenA, 10*second)
-		if o.Verdict != Lost {
-			t.Fatal(o.Verdict)
-		}
-		w.elapse(0)
-		for i := range w.masters {
-			if strings.Contains(w.heard(i), "DEL") {
-				t.Errorf("master %d was told a bare DEL", i+1)
-			}
-		}
 	})
 }
 
