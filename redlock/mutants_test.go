@@ -130,7 +130,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a DEL that looks again spares a lock that came after it",
-		edits:    []edit{{"release.go", "now = quorum.Lasting(met, now, lookAnswer.equal)", ""}},
+		edits:    []edit{{"release.go", "now = quorum.Lasting(l.met, now, lookAnswer.equal)", ""}},
 		caughtBy: "TestTimelineADELSparesALockThatCameAfterIt",
 	},
 	{

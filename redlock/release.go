@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -65,7 +64,6 @@ func (r ReleaseRequest) limit(skew time.Duration) int64 {
 func (l *Locker) release(r ReleaseRequest, looks *looks, quiet []effect.Image) (o Outcome, unclear bool) {
 	b := l.look(r, looks)
 	o = b.Outcome()
-	looks.meet(b.Answers)
 	if b.Verdict == Lost {
 		return o, false
 	}
@@ -148,9 +146,8 @@ func (s lookAnswer) equal(t lookAnswer) bool { return s.reading.equal(t.reading)
 type looks struct {
 	mu      sync.Mutex
 	count   int
-	met     []quorum.Answer[lookAnswer]       // in time
-	metLate map[int]quorum.Answer[lookAnswer] // after that, by master
-	late    []lookAnswer                      // of all looks
+	met     []quorum.Answer[lookAnswer] // by master; nil: the first look showed nothing
+	late    []lookAnswer                // what came after the verdicts of all looks
 	watched []watchedLife
 }
 
@@ -168,32 +165,19 @@ func (l *looks) begin() (number int) {
 	return l.count
 }
 
-// meet records what the first look showed, whatever comes of it.
-func (l *looks) meet(now []quorum.Answer[lookAnswer]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.count == 1 {
-		l.met = now
-	}
-}
-
 // deletable returns the values that the DEL may delete, of those that its latest look has
 // shown. After a wait for quiet copies these must be the copies that the DEL met.
 func (l *looks) deletable(now []quorum.Answer[lookAnswer], quiet []effect.Image) []lookAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count > 1 {
-		met := slices.Clone(l.met)
-		for i, a := range l.metLate {
-			met[i] = a
-		}
 		unchanged := func(i int, met lookAnswer) bool { return isCopy(quiet[i], met) }
 		switch {
-		case len(met) != len(now), quiet != nil && len(met) != len(quiet): // the number of masters has changed
+		case len(l.met) != len(now), quiet != nil && len(l.met) != len(quiet): // the number of masters has changed
 			return nil
 		case quiet == nil:
-			now = quorum.Lasting(met, now, lookAnswer.equal)
-		case !quorum.Rested(met, now, lookAnswer.present, unchanged):
+			now = quorum.Lasting(l.met, now, lookAnswer.equal)
+		case !quorum.Rested(l.met, now, lookAnswer.present, unchanged):
 			return nil
 		}
 	}
@@ -222,19 +206,21 @@ func (l *looks) life(answers []quorum.Answer[lookAnswer], seen lookAnswer) *stre
 	return w.life
 }
 
-// cameLate adds a master's answer that came after its look.
-func (l *looks) cameLate(look, master int, a quorum.Answer[lookAnswer]) {
+// add keeps what a master showed, in time or late.
+func (l *looks) add(look int, b *ballot.Ballot[lookAnswer], master int, a quorum.Answer[lookAnswer]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.late = append(l.late, a.Value)
-	for _, w := range l.watched {
-		w.observe(a.Value)
-	}
 	if look == 1 {
-		if l.metLate == nil {
-			l.metLate = map[int]quorum.Answer[lookAnswer]{}
+		if l.met == nil {
+			l.met = make([]quorum.Answer[lookAnswer], len(b.Answers))
 		}
-		l.metLate[master] = a
+		l.met[master] = a
+	}
+	if b.Answers[master].State == quorum.Awaited {
+		l.late = append(l.late, a.Value)
+		for _, w := range l.watched {
+			w.observe(a.Value)
+		}
 	}
 }
 
@@ -266,8 +252,8 @@ func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer]
 			return quorum.Exists(answers, lookAnswer.present, lookAnswer.equal)
 		},
 		Settler: ballot.SettleFunc[lookAnswer](func(b *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
-			if late := b.Answers[i].State == quorum.Awaited; late && a.State.Heard() {
-				looks.cameLate(number, i, a)
+			if a.State.Heard() {
+				looks.add(number, b, i, a)
 			}
 			mendUnlessWon(l, r.DB, lock, a, verdict, lookAnswer.present)
 		}),

@@ -3,6 +3,7 @@ package redlock
 import (
 	"testing"
 
+	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -13,12 +14,15 @@ func TestADELMeetsWhatItsFirstLookShowedWhateverCameOfIt(t *testing.T) {
 		return quorum.Answer[lookAnswer]{State: quorum.Answered, Value: lookAnswer{reading: reading{value: []byte(value)}}}
 	}
 	l := &looks{}
-	l.begin()
-	l.meet([]quorum.Answer[lookAnswer]{saw("a"), {State: quorum.Unknown}, {State: quorum.Unknown}})
-	l.metLate = map[int]quorum.Answer[lookAnswer]{2: saw("a")}
-	l.begin()
+	first := &ballot.Ballot[lookAnswer]{Answers: []quorum.Answer[lookAnswer]{saw("a"), {State: quorum.Unknown}, {}}}
+	number := l.begin()
+	l.add(number, first, 0, saw("a"))
+	l.add(number, first, 2, saw("a")) // late
+	number = l.begin()
 	now := []quorum.Answer[lookAnswer]{saw("a"), saw("a"), saw("a")}
-	l.meet(now)
+	for i, a := range now {
+		l.add(number, &ballot.Ballot[lookAnswer]{Answers: now}, i, a)
+	}
 	if values := l.deletable(now, nil); len(values) != 1 || string(values[0].value) != "a" {
 		t.Errorf("it may delete %v", values)
 	}
