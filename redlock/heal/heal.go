@@ -147,7 +147,7 @@ func (p *pass) quiet() time.Duration {
 	if p.Quiet > 0 {
 		return p.Quiet
 	}
-	return max(mend.LeastQuiet, 4*p.box.Masters.Limits().MasterTimeout)
+	return p.mender.Quiet()
 }
 
 func (p *pass) bounds() bounds {

@@ -16,9 +16,9 @@ import (
 // LeastQuiet is the shortest time for which copies must not have changed.
 const LeastQuiet = 2 * time.Second
 
-// quiet is the time between two looks. It is longer than any ballot of any process,
+// Quiet is the time between two looks. It is longer than any ballot of any process,
 // without its retries.
-func (m *Mender) quiet() time.Duration {
+func (m *Mender) Quiet() time.Duration {
 	return max(LeastQuiet, 4*m.box.Masters.Limits().MasterTimeout)
 }
 
@@ -109,7 +109,7 @@ func (m *Mender) mendCopies(k lane.Key) []effect.Image {
 	stream.Sleep(m.ctx, min(firstLook, m.box.Masters.Limits().MasterTimeout))
 	before := copies(Look(m.box, ballot.KindRead, k))
 	for try := 0; try < mendTries && before.ill(); try++ {
-		stream.Sleep(m.ctx, m.quiet())
+		stream.Sleep(m.ctx, m.Quiet())
 		now, done := m.mendOnce(k, before)
 		if !done.again {
 			return done.quiet
