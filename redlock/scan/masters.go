@@ -22,7 +22,10 @@ const (
 	patience = 5 * time.Second
 )
 
-var errNoVote = errors.New("the master does not vote, refused the command, or did not answer")
+var (
+	errNoVote = errors.New("the master does not vote, refused the command, or did not answer")
+	errReply  = errors.New("the master's reply does not fit the command")
+)
 
 func (m Masters) Size() int { return m.List().Size() }
 
@@ -42,13 +45,11 @@ func (m Masters) Server(ctx context.Context, i int) (run string, dbs []int, err 
 	return parseServer(reply)
 }
 
-var errServer = errors.New("INFO has an unknown reply")
-
 func parseServer(reply []byte) (run string, dbs []int, err error) {
 	text, ok := resp.ParseBulk(reply)
 	run = stream.InfoField(text, "run_id")
 	if !ok || run == "" {
-		return "", nil, errServer
+		return "", nil, errReply
 	}
 	dbs = []int{0}
 	for line := range bytes.Lines(text) {
@@ -72,22 +73,20 @@ func (m Masters) Page(ctx context.Context, i, db int, cursor []byte) (next []byt
 	return parsePage(reply)
 }
 
-var errPage = errors.New("SCAN has an unknown reply")
-
 func parsePage(reply []byte) (next []byte, keys [][]byte, err error) {
 	parts, err := resp.Elements(reply)
 	if err != nil || len(parts) != 2 {
-		return nil, nil, errPage
+		return nil, nil, errReply
 	}
 	next, ok := resp.ParseBulk(parts[0])
 	list, err := resp.Elements(parts[1])
 	if !ok || err != nil {
-		return nil, nil, errPage
+		return nil, nil, errReply
 	}
 	for _, element := range list {
 		key, ok := resp.ParseBulk(element)
 		if !ok {
-			return nil, nil, errPage
+			return nil, nil, errReply
 		}
 		keys = append(keys, key)
 	}
