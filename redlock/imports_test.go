@@ -35,14 +35,13 @@ type room struct {
 var rooms = map[string]room{
 	"redlock": {
 		floor: 4, imports: []string{"run", "heal", "mend", "inspect", "token", "renew", "ballot", "master", "roster", "marker", "lane", "loop", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
-		// These may only go down. Twelve lines are Config.Loop and Leave, 52 are what a DEL met,
-		// and 31 another number of masters.
-		files: 10, lines: 1_761,
+		// These may only go down.
+		files: 10, lines: 1_686,
 	},
 	"run":     {floor: 3, imports: []string{"loop", "mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
 	"heal":    {floor: 3, imports: []string{"scan", "mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
 	"inspect": {floor: 3, imports: []string{"scan", "ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 440},
-	"scan":    {floor: 3, imports: []string{"master", "stream", "quorum", "resp"}, lines: 240},
+	"scan":    {floor: 3, imports: []string{"master", "stream", "quorum", "resp"}, lines: 220},
 	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "stream", "quorum", "rdb"}},
 	"token":   {floor: 3, imports: []string{"ballot", "lane", "marker", "quorum", "resp"}},
 	"renew":   {floor: 3, imports: []string{"ballot", "lane", "quorum", "resp"}, lines: 200},
