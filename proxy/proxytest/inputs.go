@@ -148,6 +148,8 @@ const noAuth = "-NOAUTH Authentication required.\r\n"
 
 var lockedInputs = []Input{
 	{Locked: true, Bytes: "PING\r\nAUTH wrong\r\nAUTH secret\r\nECHO hi\r\n", Commands: [][]string{ping, {"AUTH", "wrong"}, {"AUTH", Password}, hi}},
+	{Locked: true, Bytes: "MULTI\r\nGET lock:a\r\nDISCARD\r\nEXEC\r\nEXEC a\r\nCLIENT nosuch a\r\nGET\r\n",
+		Commands: [][]string{{"MULTI"}, {"GET", "lock:a"}, {"DISCARD"}, {"EXEC"}, {"EXEC", "a"}, {"CLIENT", "nosuch", "a"}, {"GET"}}},
 	{Locked: true, Bytes: "*10\r\n" + strings.Repeat("$1\r\na\r\n", 10), Commands: [][]string{slices.Repeat([]string{"a"}, 10)}},
 	{Locked: true, Bytes: "PING\n*11\r\n", Commands: [][]string{ping}, Err: saysCountBeforeAuth},
 	{Locked: true, Bytes: "*2147483648\r\n", Err: saysCount},

@@ -111,6 +111,14 @@ func refusing(name string) string {
 	return "-ERR "
 }
 
+// Refusing is the error as the refusal of a command, whose name it does not have.
+func (e Error) Refusing(name string) Error {
+	if name == "exec" {
+		return ErrExecAbortOf + e[1:]
+	}
+	return e
+}
+
 // ErrNoPermCommand refuses a command that the client's user may not send.
 func ErrNoPermCommand(name string) Error {
 	return Error("-NOPERM this user has no permissions to run the '" + name + "' command\r\n")
