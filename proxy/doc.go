@@ -51,7 +51,7 @@
 // everything there. Package holds measures how long locks are held and waited for. Package logqueue
 // writes the log, so that nobody waits for its reader. Package demo starts the servers of -demo.
 // Package embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest is
-// for tests only.
+// for tests only. imports_test.go says which room may import which.
 //
 // # Who owns what
 //

@@ -29,6 +29,5 @@
 // question's Settler and, if there is one, its Keeper. Requests that are rare use functions
 // (SettleFunc, KeepFunc), and each costs an allocation.
 //
-// The package knows no commands, and it sends a question once. It uses master, lane,
-// stream, quorum, roster and resp.
+// The package knows no commands, and it sends a question once.
 package ballot

@@ -16,6 +16,4 @@
 //
 // Everything here is a value or appends bytes. Nothing is sent, logged or waited for.
 // The caller asks the masters and checks that enough of a TTL is left.
-//
-// The package imports quorum (votes), rdb (what a key holds) and resp.
 package effect

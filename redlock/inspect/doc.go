@@ -11,6 +11,5 @@
 // The value of a lock is a secret. Copy.Digest identifies it, and Copy.Text is for the
 // comparison with what a caller remembers.
 //
-// Any goroutine may use a Reader. It starts no goroutine and has no lock. The package
-// imports ballot, effect, quorum, rdb, resp, scan and stream.
+// Any goroutine may use a Reader. It starts no goroutine and has no lock.
 package inspect

@@ -37,6 +37,5 @@
 // one that holds those must not lock a shard. Enter waits for several keys in the order
 // of their names, so no two requests wait for each other.
 //
-// The package knows no streams and no answers, and no time but AwaitFree's patience. It
-// uses redlock/quorum and redlock/loop.
+// The package knows no streams and no answers, and no time but AwaitFree's patience.
 package lane

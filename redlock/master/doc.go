@@ -25,6 +25,5 @@
 // stream's lock may be taken while a Master's lock is held. Every other lock is taken
 // alone: the roster's (voters.go), a clock's, and that of a last reading.
 //
-// The package asks nothing on behalf of a client and counts no votes. It uses roster,
-// stream, resp and quorum.
+// The package asks nothing on behalf of a client and counts no votes.
 package master

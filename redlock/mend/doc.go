@@ -19,6 +19,4 @@
 //     leaves them alone.
 //   - The number of keys that are mended at a time is bounded. For more keys Mend does
 //     nothing, and a later request will find them again.
-//
-// The package uses ballot, lane, effect, quorum and stream.
 package mend

@@ -14,6 +14,5 @@
 // The Hub's goroutines end with its context, and Close waits for them. Its mutex is held
 // for bookkeeping only, and no subscriber is called with it.
 //
-// The package knows no locks, no votes and no configuration. It uses redlock/resp,
-// redlock/quorum and redlock/stream.
+// The package knows no locks, no votes and no configuration.
 package notify

@@ -9,6 +9,4 @@
 // The renewal is won if a quorum did so and validity is left. It creates nothing and takes
 // nothing back, and a master that missed it does not get it later. So it cannot bring back a
 // lock that has ended, nor extend another client's.
-//
-// The package uses ballot, lane, quorum and resp.
 package renew

@@ -41,6 +41,5 @@
 // a master that was held up may execute it late, and delete its copy of a later lock. The copy is put
 // back if the master's vote is not among the winning ones.
 //
-// The caller says which keys a request has. The package uses mend, ballot, master, lane,
-// effect, script, stream, quorum, rdb and resp.
+// The caller says which keys a request has.
 package run

@@ -9,5 +9,5 @@
 // pattern covers the companions of locks.
 //
 // Walk starts no goroutine, and calls its visitor with no lock held. The visitor sets the
-// pace. The package uses master, stream, quorum and resp.
+// pace.
 package scan

@@ -48,6 +48,5 @@
 // Owner, and during none of an Asker. A Lifetime's mutex and the loop's may be
 // taken with it held.
 //
-// The package knows no votes, no markers and no configuration. It uses redlock/resp and
-// redlock/loop.
+// The package knows no votes, no markers and no configuration.
 package stream

@@ -31,6 +31,4 @@
 // Any goroutine may call Give. Requests do not wait for each other. One that is outrun by
 // others tries again for two seconds, and then says so. Give logs nothing and keeps no
 // value. It takes back nothing: a token that was raised and not given is left out.
-//
-// The package uses ballot, lane, marker, quorum and resp.
 package token
