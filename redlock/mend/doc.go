@@ -1,13 +1,14 @@
 // Package mend makes copies of a lock equal again, in the background.
 //
-// Copies of a key may differ, or too few masters may have one for anybody to hold the
-// lock. A request that died leaves strays. A late grant arrives after the lock was
-// released elsewhere. Plain writes cross. Such copies would stay until they expire.
+// Copies of a key may differ, or be on too few masters for anybody to hold the lock
+// (strays): a request died, a late grant arrived after the lock was released
+// elsewhere, or plain writes crossed. Such copies would stay until they expire.
 //
-// A request that finds such copies calls Mend. The Mender looks at the copies twice. The
-// time between the looks is so long that no ballot of any process lasts as long. Then it
-// deletes unchanged strays. If all masters vote, it makes unchanged copies equal: to what
-// a quorum has, or else to the largest integer, or to the largest group.
+// A request that finds such copies calls Mend. The Mender looks at the copies twice,
+// with more time between than any ballot of any process lasts. Then it deletes strays
+// that have not changed. If all masters vote, it makes other unchanged copies equal:
+// to what a quorum has, or else to the largest integer, or to the copy that most
+// masters have.
 //
 // A caller may rely on this:
 //
