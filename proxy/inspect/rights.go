@@ -106,7 +106,7 @@ func askRights(ctx context.Context, client *redis.Client, keys []string) ([]miss
 	}
 	rights := neededRights
 	for _, key := range keys {
-		rights = append(rights[:len(rights):len(rights)], neededRight{"keys such as " + key, []any{"SET", key, ""}, true})
+		rights = append(rights[:len(rights):len(rights)], neededRight{keysPrefix + key, []any{"SET", key, ""}, true})
 	}
 	asking := conn.Pipeline()
 	for _, right := range rights {
@@ -114,8 +114,16 @@ func askRights(ctx context.Context, client *redis.Client, keys []string) ([]miss
 	}
 	replies, _ := asking.Exec(ctx)
 	var missing []missingRight
+	denied := ownKeysDenied(rights, replies)
+	if denied != nil {
+		missing = append(missing, missingRight{keysPrefix + redlock.MarkerKey, true, denied.Error()})
+	}
 	for i, reply := range replies {
-		if err := reply.Err(); err != nil && refusesRight(err) {
+		err := reply.Err()
+		if denied != nil && i < len(neededRights) && deniesKeys(err) {
+			continue // the user may run the command on other keys
+		}
+		if err != nil && refusesRight(err) {
 			missing = append(missing, missingRight{rights[i].name, rights[i].vital, err.Error()})
 		}
 	}
@@ -128,6 +136,24 @@ func askRights(ctx context.Context, client *redis.Client, keys []string) ([]miss
 		}
 	}
 	return missing, ctx.Err()
+}
+
+// keysPrefix begins the name of a right to keys.
+const keysPrefix = "keys such as "
+
+// ownKeysDenied returns the error of a server that lets the user write none of the proxy's own keys.
+func ownKeysDenied(rights []neededRight, replies []redis.Cmder) error {
+	for i, reply := range replies {
+		if rights[i].name == "set" && deniesKeys(reply.Err()) {
+			return reply.Err()
+		}
+	}
+	return nil
+}
+
+// deniesKeys tells whether a server denied the keys of a command, and not the command.
+func deniesKeys(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "permissions to access one of the keys")
 }
 
 // refusesRight tells whether a server refused a command because the user may not run it,

@@ -33,6 +33,8 @@ func TestMissingRights(t *testing.T) {
 		{"~* &* +@all -discard", nil},
 		{"~* resetchannels +@all", []string{"subscribe", "psubscribe", "publish"}},
 		{"~redlock-proxy:* ~lock:* &* +@all", []string{"keys such as job:demo"}},
+		{"~lock:* ~job:* &* +@all -eval", []string{"keys such as redlock-proxy:master", "eval"}}, // not each command on our own keys
+		{"~lock:* ~job:* %W~redlock-proxy:* &* +@all", []string{"get", "eval", "evalsha", "dump", "getset", "pttl"}},
 	} {
 		user := fmt.Sprint("user", i)
 		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", user, "on", ">pw"}, fields(row.rules)...)...).Err(); err != nil {
