@@ -75,6 +75,25 @@ func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
 	})
 }
 
+// "Unreachable until" would say when it can be reached again, which nobody knows.
+func TestTimelineASilentMasterShowsNoEndOfItsQuarantine(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.forget(0)
+		w.settle()
+		w.wantStandings(w.locker, "QCCCC")
+		w.play("hang ok ok ok ok")
+		var m roster.MasterStatus
+		for end := time.Now().Add(roster.BeatPause + timeout + 2*roster.BeatLength); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if m = w.locker.Status().Masters[0]; m.State == roster.Away && !m.Until.IsZero() {
+				t.Fatalf("%+v", m)
+			}
+		}
+		if m.State != roster.Away {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
 // A master's status never shows an end that has passed, not even between the end of a
 // quarantine and the check that notices it.
 func TestTimelineAnEndOfAQuarantineIsNeverInThePast(t *testing.T) {

@@ -171,7 +171,9 @@ func (s *Set) Status() roster.Status {
 		case m.hasLeft():
 			shown.State, shown.Reason = roster.Away, isOffRecord
 		}
-		if shown.State != roster.Away {
+		if shown.State == roster.Away {
+			shown.Until = time.Time{} // a silent master may have been in quarantine
+		} else {
 			shown.ClockAhead, shown.ClockWithin = m.clock.ahead(moment{now, s.slumber.last()})
 		}
 	}
