@@ -28,8 +28,12 @@ func (c configChecks) users() {
 	known := NewAccounts(auth, 0).byName
 	for i, rule := range c.cfg.Locks {
 		for j, name := range rule.Users {
-			if key := elementKey(elementKey("locks", i)+".users", j); known[name] == nil && c.sound(key) {
+			switch key := elementKey(elementKey("locks", i)+".users", j); {
+			case !c.sound(key):
+			case known[name] == nil:
 				c.fail(key, "%s is not a user in auth", name)
+			case known[name].May&RightLocks == 0:
+				c.fail(key, "%s may use no locks; write may: locks or may: both for it in auth", name)
 			}
 		}
 	}
