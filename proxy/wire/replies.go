@@ -222,9 +222,7 @@ func AppendNull(dst []byte, version Version) []byte {
 // is a flat array.
 func AppendMapHeader(dst []byte, pairs int, version Version) []byte {
 	if version == RESP3 {
-		dst = append(dst, '%')
-		dst = strconv.AppendInt(dst, int64(pairs), 10)
-		return append(dst, '\r', '\n')
+		return appendHeader(dst, '%', pairs)
 	}
 	return redcon.AppendArray(dst, 2*pairs)
 }
@@ -233,9 +231,7 @@ func AppendMapHeader(dst []byte, pairs int, version Version) []byte {
 // in RESP3, an array in RESP2.
 func AppendPushHeader(dst []byte, elements int, version Version) []byte {
 	if version == RESP3 {
-		dst = append(dst, '>')
-		dst = strconv.AppendInt(dst, int64(elements), 10)
-		return append(dst, '\r', '\n')
+		return appendHeader(dst, '>', elements)
 	}
 	return redcon.AppendArray(dst, elements)
 }
@@ -246,9 +242,12 @@ func AppendText(dst, text []byte, version Version) []byte {
 	if version == RESP2 {
 		return redcon.AppendBulk(dst, text)
 	}
-	dst = append(dst, '=')
-	dst = strconv.AppendInt(dst, int64(len(text)+len("txt:")), 10)
-	dst = append(dst, "\r\ntxt:"...)
+	dst = append(appendHeader(dst, '=', len(text)+len("txt:")), "txt:"...)
 	dst = append(dst, text...)
+	return append(dst, '\r', '\n')
+}
+
+func appendHeader(dst []byte, kind byte, n int) []byte {
+	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
 	return append(dst, '\r', '\n')
 }
