@@ -57,13 +57,13 @@ func TestLimitsAgreeWithRedis(t *testing.T) {
 		configure func(*testConfig)
 		program   string
 	}{
-		{config.LimitBulk, []string{"--proto-max-bulk-len", "1mb"}, func(c *testConfig) { c.Limits.Bulk = mega }, "PING\r\n*2\r\n$4\r\nECHO\r\n$1048577\r\n"},
-		{config.LimitBulk, nil, nil, "*2\r\n$4\r\nECHO\r\n$536870913\r\n"},
-		{config.LimitMultibulk, nil, nil, "PING\r\n*2147483648\r\n"},
-		{config.LimitInline, nil, nil, "PING\r\n" + many[:64<<10+1]},
-		{config.LimitInline, nil, nil, "*1\r\n$" + many[:64<<10]},
-		{config.LimitLoginMultibulk, locked, nil, "PING\r\n*11\r\n"},
-		{config.LimitLoginBulk, locked, nil, "*2\r\n$4\r\nAUTH\r\n$16385\r\n"},
+		{wire.LimitBulk, []string{"--proto-max-bulk-len", "1mb"}, func(c *testConfig) { c.Limits.Bulk = mega }, "PING\r\n*2\r\n$4\r\nECHO\r\n$1048577\r\n"},
+		{wire.LimitBulk, nil, nil, "*2\r\n$4\r\nECHO\r\n$536870913\r\n"},
+		{wire.LimitMultibulk, nil, nil, "PING\r\n*2147483648\r\n"},
+		{wire.LimitInline, nil, nil, "PING\r\n" + many[:64<<10+1]},
+		{wire.LimitInline, nil, nil, "*1\r\n$" + many[:64<<10]},
+		{wire.LimitLoginMultibulk, locked, nil, "PING\r\n*11\r\n"},
+		{wire.LimitLoginBulk, locked, nil, "*2\r\n$4\r\nAUTH\r\n$16385\r\n"},
 		{config.LimitQuery, []string{"--client-query-buffer-limit", "1mb"}, func(c *testConfig) { c.Limits.Query = mega }, "*2\r\n$4\r\nECHO\r\n$3145728\r\n" + many},
 		{config.LimitIdle, []string{"--timeout", "1"}, func(c *testConfig) { c.Limits.Idle = time.Second }, "PING\r\n*1\r\n"},
 	} {
@@ -127,7 +127,7 @@ func TestMultibulkLimit(t *testing.T) {
 	client.ask("*1024\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 1023), ":0\r\n")
 	client.send("*1025\r\n")
 	client.expectEnd(string(wire.ErrCount))
-	p.wantReached(t, config.LimitMultibulk, 1)
+	p.wantReached(t, wire.LimitMultibulk, 1)
 }
 
 // The list of a command's arguments takes more memory than their bytes.

@@ -54,26 +54,21 @@ func (l *Limits) Framing() wire.Limits {
 func (l *Limits) MasterReply() int64 { return l.Memory / 8 }
 
 // A LimitName is a limit's key in the file, and its label in the metric that
-// counts how often it was reached.
-type LimitName string
+// counts how often it was reached. Package wire has the names of the limits of one command.
+type LimitName = wire.Limit
 
 const (
-	LimitClients        LimitName = "clients"
-	LimitLoginTime      LimitName = "login_time"
-	LimitIdle           LimitName = "idle"
-	LimitUnreadTime     LimitName = "unread_time"
-	LimitBulk           LimitName = LimitName(wire.LimitBulk)
-	LimitMultibulk      LimitName = LimitName(wire.LimitMultibulk)
-	LimitInline         LimitName = LimitName(wire.LimitInline)
-	LimitLoginMultibulk LimitName = LimitName(wire.LimitLoginMultibulk)
-	LimitLoginBulk      LimitName = LimitName(wire.LimitLoginBulk)
-	LimitQuery          LimitName = "query"
-	LimitOutput         LimitName = "output"
-	LimitTransaction    LimitName = "transaction"
-	LimitSubscriptions  LimitName = "subscriptions"
-	LimitScripts        LimitName = "scripts"
-	LimitSlowCommand    LimitName = "slow_command"
-	LimitMemory         LimitName = "memory"
+	LimitClients       LimitName = "clients"
+	LimitLoginTime     LimitName = "login_time"
+	LimitIdle          LimitName = "idle"
+	LimitUnreadTime    LimitName = "unread_time"
+	LimitQuery         LimitName = "query"
+	LimitOutput        LimitName = "output"
+	LimitTransaction   LimitName = "transaction"
+	LimitSubscriptions LimitName = "subscriptions"
+	LimitScripts       LimitName = "scripts"
+	LimitSlowCommand   LimitName = "slow_command"
+	LimitMemory        LimitName = "memory"
 )
 
 // A Limit is one limit with its name.
