@@ -40,12 +40,6 @@ func (m Move) over(now time.Time) bool {
 	return !now.Before(m.Coming) && !now.Before(m.leaving)
 }
 
-// moving returns the time until which a key is held back. It is in the past, or zero,
-// if the key is not held back.
-func (r *Router) moving(db int, key []byte) time.Time {
-	return r.heldUntil(func(rules Rules) bool { return rules.Covers(db, key) })
-}
-
 // heldUntil follows some keys through the moves and returns the time until which old
 // locks on them may live in a place that they left. covered tells whether the keys
 // are lock keys under given rules. The result is in the past, or zero, if there are no
@@ -116,7 +110,7 @@ func (r *Router) Moving(now time.Time) []MovingRule {
 func (r *Router) HeldBack(db int, args [][]byte, to Route, now time.Time) time.Time {
 	var until time.Time
 	look := func(key []byte) {
-		if t := r.moving(db, key); t.After(until) && now.Before(t) {
+		if t := r.heldUntil(func(rules Rules) bool { return rules.Covers(db, key) }); t.After(until) && now.Before(t) {
 			until = t
 		}
 	}
