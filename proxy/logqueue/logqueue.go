@@ -5,8 +5,7 @@
 // A Queue takes what is written and never waits. Its goroutine writes it on, in order. Close
 // waits for that goroutine. If too much waits, lines are dropped and counted.
 //
-// Queue.mu is held for a few lines, never across I/O or a call to others. The package imports
-// nothing of this module.
+// Queue.mu is held for a few lines, never across I/O or a call to others.
 package logqueue
 
 import (

@@ -6,8 +6,7 @@
 // masters, rules and limits. Some metrics have no events, so their values are read when
 // the metrics are: the states of masters (Masters) and the keys that are held back
 // (Moving). A MasterLog is an Observer that also logs each change of a master's state,
-// with its reason. Labels are names from closed sets and the names of masters and rules.
-// They are never a key, and never the value of a lock, which is a secret.
+// with its reason.
 //
 // Events that clients can cause at will are logged through a Throttle. It counts the
 // lines that it leaves out.

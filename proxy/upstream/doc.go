@@ -1,56 +1,53 @@
-// Package upstream is one client's own connection to the ordinary Redis. It logs in, matches
-// each reply to its command, and copies replies to the client. It knows no commands but those of
-// the login (login.go), no session and no settings.
+// Package upstream is one client's own connection to the ordinary Redis. It logs in,
+// matches each reply to its command, and copies replies to the client. It knows no
+// commands but those of the login (login.go), no session and no settings.
 //
 // # From command to reply
 //
-// The owner calls Conn.Expect before it writes commands (Conn.Write), to say how they will be
-// answered. An Expectation names the number of values, their meaning and their destination: the
-// client, nobody, or the owner. The copier (copier.go) reads the connection and calls Feed with
-// what came; Feed itself reads nothing. By the first bytes of each top-level value, the pending
-// replies (pending.go) find what the value answers. The copier passes values of any length on as
-// they come, and keeps only those for the owner. Conn.Wait returns when nothing is pending any
-// more. By then the client has every reply, and Wait returns the owner's.
+// The owner calls Conn.Expect before it writes commands (Conn.Write), to say how they
+// will be answered. An Expectation names the number of values, their meaning and their
+// destination: the client, nobody, or the owner. The copier (copier.go) reads the
+// connection and calls Feed with what came; Feed itself reads nothing. By the first bytes of each top-level value, the pending replies
+// (pending.go) find what the value answers. The copier passes values of any length on
+// as they come, and keeps only those for the owner. Conn.Wait returns when nothing is
+// pending any more. By then the client has every reply, and Wait returns the owner's.
 //
 // A Batch (batch.go) gathers commands of a pipeline before they are written, and their
 // expectations.
 //
 // A caller may rely on this:
 //
-//   - Each value goes to the destination of the expectation that it answers. A value that nobody
-//     asked for, or bytes that are no RESP, go nowhere: the connection ends with
-//     Events.OutOfSync. Pushes and messages go to the client.
-//   - The copier writes only whole values to the client, one after another. Only the last may be
-//     cut off, if the upstream cut it off.
+//   - Each value goes to the destination of the expectation that it answers. A value
+//     that nobody asked for, or bytes that are no RESP, go nowhere: the connection ends
+//     with Events.OutOfSync. Pushes and messages go to the client.
+//   - The copier writes only whole values to the client, one after another. Only the
+//     last may be cut off, if the upstream cut it off.
 //   - If a command was never answered, Wait returns false.
-//   - A forwarded reply allocates nothing. The copier keeps at most Options.Captures bytes of
-//     replies for the owner, and charges long ones to Options.Memory.
+//   - A forwarded reply allocates nothing. The copier keeps at most Options.Captures
+//     bytes of replies for the owner, and charges long ones to Options.Memory.
 //
 // # Logging in
 //
 // A ClientState is what the client has set for its connection. It makes the Login of each new
-// connection. A Login is a value: the proxy's own credentials or the client's Claim, and the
-// state that the client was promised before there was a connection. Open sends it before any
+// connection. A Login is a value: the proxy's own credentials or the client's Claim, and the state
+// that the client was promised before there was a connection. Open sends it before any
 // other command, with a deadline. A Failure has the reply for the client.
 //
 // # Who owns what
 //
 // If a loop writes to the client and can read the connection, it feeds the connection
-// (attached.go), and there is no copier. It reads nothing from the upstream while the client
-// does not read, or another goroutine writes to the client.
+// (attached.go), and there is no copier. It reads nothing from the upstream while the client does
+// not read, or another goroutine writes to the client.
 //
-// Otherwise a Conn has one goroutine, the copier. It begins in Open and ends with the
-// connection. The owner calls Finish or Close, which wait for the copier's end. Only the owner's
-// goroutine calls Expect, Write, Wait, Finish and Close, and a Batch. The docstring of a method
-// says so if any goroutine may call it.
+// Otherwise a Conn has one goroutine, the copier. It begins in Open and ends with the connection.
+// The owner calls Finish or Close, which wait for the copier's end.
 //
-// Only the copier reads the connection, and it alone calls Feed and End. It writes to the client
-// under the lock of the client's conn.Writer, and holds that lock until a value for the client
-// has ended. The mutex of the pending replies hands captured replies over to the owner. The
-// owner may read everything else once the copier has ended.
+// The copier writes to the client under the lock of the client's conn.Writer, and holds that
+// lock until a value for the client has ended. The mutex of the pending replies hands captured
+// replies over to the owner. The owner may read everything else once the copier has ended.
 //
-// Lock order: the client's conn.Writer, then the mutex of the pending replies. That mutex is
-// held for a few lines, and never across I/O or a callback. The copier calls Events.Confirmed
-// with the conn.Writer locked. It may hold that lock in every other event but Ended, so no event
-// may write to the client.
+// Lock order: the client's conn.Writer, then the mutex of the pending replies. That mutex is held
+// for a few lines, and never across I/O or a callback. The copier calls Events.Confirmed with the
+// conn.Writer locked. It may hold that lock in every other event but Ended, so no event may write
+// to the client.
 package upstream

@@ -2,11 +2,9 @@
 // client's bytes into commands, within limits, and holds the texts of the replies
 // that the proxy itself gives.
 //
-//   - A Decoder finds the commands in one client's bytes. It accepts what Redis
-//     accepts, and refuses what Redis refuses with the same error text. So the Raw
-//     bytes of a Command can be forwarded unchanged. The Decoder remembers how far it
-//     checked an unfinished command, and allocates nothing for the usual commands.
-//     It belongs to one goroutine. The caller owns the buffer and bounds its size.
+//   - A Decoder finds the commands in one client's bytes. It allocates nothing for the
+//     usual commands. It belongs to one goroutine. The caller owns the buffer and bounds
+//     its size.
 //   - Limits bound the parts of one command. A ProtocolError says which limit was
 //     exceeded. After it the connection must be closed.
 //   - IsWord and UntilNUL read arguments as Redis does. Redis treats option words as
