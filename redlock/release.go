@@ -310,7 +310,7 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 	if looked.Verdict == Lost || t.Granted == 0 {
 		return looked.Outcome()
 	}
-	frames := resp.AppendEval(nil, deleteScript, [][]byte{r.Key}, contentWords(content)...)
+	frames := resp.AppendEval(nil, deleteScript, [][]byte{r.Key}, rdb.Words(content)...)
 	return ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindRelease,
 		DB:      r.DB,
@@ -321,21 +321,6 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		Vote:    ballot.VoteOf,
 		Decide:  ballot.Tallied(quorum.Tally.Release),
 	}).Outcome()
-}
-
-// mostCompared is the largest number of items that a master must compare.
-const mostCompared = 1 << 14
-
-// contentWords is a collection as delete.lua compares it: its type and its items, or else
-// "dump" and its payload.
-func contentWords(dump []byte) [][]byte {
-	switch v := rdb.Read(dump); v.Kind {
-	case rdb.List, rdb.Set, rdb.SortedSet, rdb.Hash:
-		if len(v.Items) <= mostCompared {
-			return append([][]byte{[]byte(v.Kind.String())}, v.Items...)
-		}
-	}
-	return [][]byte{[]byte("dump"), dump}
 }
 
 func holdsContent(dump []byte) bool { return dump != nil }

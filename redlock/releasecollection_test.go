@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -57,7 +58,7 @@ func TestReleaseOfACollectionSparesAnother(t *testing.T) {
 	} {
 		m.must("DEL", "k")
 		m.must(row.fill...)
-		release := resp.AppendEval(nil, deleteScript, [][]byte{[]byte("k")}, contentWords(m.dump("k"))...)
+		release := resp.AppendEval(nil, deleteScript, [][]byte{[]byte("k")}, rdb.Words(m.dump("k"))...)
 		m.must(row.other...)
 		if got := string(m.conn.ask(release, 1)[0]); got != ":0\r\n" {
 			t.Errorf("%q, then %q: %q", row.fill, row.other, got)
