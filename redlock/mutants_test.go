@@ -130,8 +130,18 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a DEL that looks again spares a lock that came after it",
-		edits:    []edit{{"release.go", "now = quorum.Lasting(l.met, now, lookAnswer.equal)", ""}},
+		edits:    []edit{{"release.go", "now = quorum.Lasting(l.met, now, lookAnswer.goesOnAs)", ""}},
 		caughtBy: "TestTimelineADELSparesALockThatCameAfterIt",
+	},
+	{
+		rule:     "a DEL deletes a counter that goes on while it looks",
+		edits:    []edit{{"release.go", "counts && released.Verdict == Lost", "false && counts"}},
+		caughtBy: "TestTimelineADELDeletesACounterThatGoesOn",
+	},
+	{
+		rule:     "a DEL spares a counter that has begun again",
+		edits:    []edit{{"release.go", "countsOn && m > n", "countsOn && m != n"}},
+		caughtBy: "TestTimelineADELDeletesACounterThatGoesOn",
 	},
 	{
 		rule:     "a DEL that has waited spares a lock that came after it",

@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
@@ -37,14 +38,20 @@ func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 	}
 	unclear, looks := false, &looks{}
 	o := l.settings().Retry.Again(ctx, false, func() (o Outcome) {
-		o, unclear = l.release(r, looks, nil)
+		if o, unclear = l.release(r, looks, nil); looks.missed {
+			turn, err := l.lanes.Enter(ctx, r.DB, []string{string(r.Key)}, lane.Queueing{Next: true})
+			if err != nil {
+				return o // the client has gone
+			}
+			defer turn.Leave() // no request of this process comes between the look and the deletion
+			o, unclear = l.release(r, looks, nil)
+		}
 		return o
 	})
-	if !unclear {
-		return o
-	}
-	if quiet := l.mender.Mend(r.DB, string(r.Key)).Wait(ctx); quiet != nil {
-		o, _ = l.release(r, looks, quiet)
+	if unclear {
+		if quiet := l.mender.Mend(r.DB, string(r.Key)).Wait(ctx); quiet != nil {
+			o, _ = l.release(r, looks, quiet)
+		}
 	}
 	return o
 }
@@ -85,6 +92,9 @@ func (l *Locker) release(r ReleaseRequest, looks *looks, quiet []effect.Image) (
 			all = append(all, l.releaseCollection(r))
 		default:
 			released := l.releaseValue(r.DB, r.Key, seen.value, looks.life(b.Answers, seen), stream.AnyLifetime)
+			if _, counts := seen.number(); counts && released.Verdict == Lost {
+				looks.missed, released.Verdict = true, NoQuorum // it may have gone on
+			}
 			released.Value = seen.value
 			all = append(all, released)
 		}
@@ -140,6 +150,13 @@ type lookAnswer struct {
 
 func (s lookAnswer) equal(t lookAnswer) bool { return s.reading.equal(t.reading) }
 
+// goesOnAs tells whether a later look may show the same lock: equal, or a counter that has gone on.
+func (s lookAnswer) goesOnAs(later lookAnswer) bool {
+	n, counts := s.number()
+	m, countsOn := later.number()
+	return s.equal(later) || counts && countsOn && m > n
+}
+
 // looks are the looks of one DEL. The DEL may have to look again, and wait for copies that
 // differ. Meanwhile its client's lock may end, and another client may take it. So the DEL
 // deletes only what it met, which is what its first look showed.
@@ -149,6 +166,7 @@ type looks struct {
 	met     []quorum.Answer[lookAnswer] // by master; nil: the first look showed nothing
 	late    []lookAnswer                // what came after the verdicts of all looks
 	watched []watchedLife
+	missed  bool // a deletion found nothing, where a look had shown a counter
 }
 
 // watchedLife is the longest life of a value that masters showed. A late answer may still
@@ -176,7 +194,7 @@ func (l *looks) deletable(now []quorum.Answer[lookAnswer], quiet []effect.Image)
 		case len(l.met) != len(now), quiet != nil && len(l.met) != len(quiet): // the number of masters has changed
 			return nil
 		case quiet == nil:
-			now = quorum.Lasting(l.met, now, lookAnswer.equal)
+			now = quorum.Lasting(l.met, now, lookAnswer.goesOnAs)
 		case !quorum.Rested(l.met, now, lookAnswer.present, unchanged):
 			return nil
 		}

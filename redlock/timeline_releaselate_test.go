@@ -59,3 +59,42 @@ func (w *timeline) hearAgain() {
 		k.speak()
 	}
 }
+
+// A counter may go on between the look and the deletion, which then finds nothing. It is the
+// same lock, so the DEL deletes it. A counter that begins again is another lock.
+func TestTimelineADELDeletesACounterThatGoesOn(t *testing.T) {
+	for _, row := range []struct {
+		is, becomes string
+		verdict     Verdict
+		after       string
+	}{
+		{"1", "2", Won, "- - - - -"},
+		{"1", "-", Lost, "- - - - -"},
+		{"2", "1", NoQuorum, "1 1 1 1 1"},
+		{"1", tokenB, NoQuorum, "B B B B B"},
+		{tokenA, tokenB, Lost, "B B B B B"},
+	} {
+		t.Run(row.is+" "+row.becomes, func(t *testing.T) {
+			onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", func(t *testing.T, w *timeline) {
+				became := make(chan Outcome)
+				for _, m := range w.masters {
+					m.put(key, row.is, time.Minute)
+				}
+				go func() { became <- byDEL(w.locker) }()
+				w.elapse(time.Millisecond) // the look has been executed
+				for _, m := range w.masters {
+					if row.becomes == "-" {
+						m.remove(key)
+					} else {
+						m.put(key, row.becomes, time.Minute)
+					}
+				}
+				if o := <-became; o.Verdict != row.verdict {
+					t.Errorf("%+v", o)
+				}
+				w.elapse(0)
+				w.wantValues(row.after)
+			})
+		})
+	}
+}
