@@ -97,7 +97,7 @@ func (s Status) Ready() bool {
 const Silent = "it is connected and does not answer"
 
 // Unlisted is the reason of a master on record that this process cannot reach.
-const Unlisted = "it is a lock master on record, and not in the list of this process: reload it with the present list"
+const Unlisted = "it is one of the masters on record, and not in the list of this proxy: reload this proxy with the present list of masters"
 
 // NotConnected is the reason of a master that is Away because it has no connection.
 const NotConnected = "it is not connected"
