@@ -963,7 +963,7 @@ var mutants = []mutant{
 	{
 		rule: "a marker that SWAPDB took elsewhere does not count when it comes back",
 		edits: []edit{
-			{"master/marks.go", "resp.Decimal(mostDatabases))\n\tif", "resp.Decimal(mostDatabases*min(1, int64(m.Kind))))\n\tif"},
+			{"master/marks.go", "resp.Decimal(marker.Databases))\n\tif", "resp.Decimal(marker.Databases*min(1, int64(m.Kind))))\n\tif"},
 			{"roster/toymaster_test.go", "case remembers(own) && own.DB != db:", "case false:"},
 		},
 		caughtBy: "TestTimelineDatabasesThatWereSwappedBackDoNotVote",

@@ -15,6 +15,10 @@ import (
 // touch it.
 const Key = "redlock-proxy:master"
 
+// Databases is how many databases of a master can hold locks: those that one script can write a
+// marker to. What concerns the whole server would not be on record in another one.
+const Databases = 1024
+
 // A Marker is a master's record of itself: who it is, and since when its memory of a database
 // is complete. The judgement is stored there and not in a process's memory. So several
 // processes, and one that has just started, reach the same judgement.

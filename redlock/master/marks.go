@@ -28,10 +28,6 @@ var (
 // markerQuestion is the command that reads a master's marker.
 var markerQuestion = resp.AppendCommand(nil, "GET", marker.Key)
 
-// mostDatabases bounds the number of a master's databases whose markers are kept at once.
-// A database beyond it gets its marker at its first use, like one that was flushed.
-const mostDatabases = 1024
-
 var spreads = [...]string{roster.WriteHere: "here", roster.WriteLacking: "lacking", roster.WriteAll: "all"}
 
 // AppendMark appends the command that writes a marker. The master writes nothing if its
@@ -56,7 +52,7 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 	default:
 		args = append(args, resp.Decimal(latest.Milliseconds()), []byte(m.Marker.String()), []byte(spreads[m.Kind]))
 	}
-	args = append(args, resp.Decimal(mostDatabases))
+	args = append(args, resp.Decimal(marker.Databases))
 	if m.Kind == roster.EditAll {
 		args = append(args, resp.Decimal(m.Marker.Before.Milliseconds()), resp.Decimal(m.Marker.Token), []byte(m.Marker.Version()))
 	}

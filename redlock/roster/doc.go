@@ -65,7 +65,7 @@
 //   - Whole servers. An event that concerns a whole server, such as a restart, is written by one script to the
 //     markers of all its databases, used or not, through database 0, which every process uses. So a marker that is
 //     missing in an existing set was flushed, and only its database's locks with it. If SELECT is forbidden, there is
-//     database 0 only. A database beyond the first 1024 begins like one that was flushed.
+//     database 0 only. The script reaches the first 1024 databases (marker.Databases), so others hold no locks.
 //   - SWAPDB. A marker names its database. If it lies elsewhere when a marker of the server is written, it names none
 //     from then on (marker.Nowhere). Else a second SWAPDB could bring it back, without the locks granted meanwhile.
 //   - Every TTL is recorded in database 0, too, where all processes look. If that one was flushed, its next marker
@@ -153,8 +153,8 @@
 //     while a marker records the joins that it begins. If the masters then come back, and another process gives them
 //     their former record, the two records name different servers. Neither process then counts them, until the
 //     operator begins the set anew.
-//   - SWAPDB, twice, with a database that the proxies' user may not SELECT or that is beyond the first 1024, or while
-//     a process of an earlier version mends markers, or within the moment between a lock and the check behind it.
+//   - SWAPDB, twice, with a database that the proxies' user may not SELECT or that can hold no locks, or while a
+//     process of an earlier version mends markers, or within the moment between a lock and the check behind it.
 //     Nothing tells then that the latest locks are missing.
 //   - Servers are promoted. If masters lose their data in so many places that too few remember, they stay out until
 //     the operator helps.

@@ -77,6 +77,8 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	}
 	number := p.Master + 1
 	switch {
+	case p.DB >= marker.Databases:
+		return no(Barred, "only databases 0 to %d can hold locks", marker.Databases-1)
 	case s.problem != "":
 		return no(Barred, "%s", s.problem)
 	case s.Replica:

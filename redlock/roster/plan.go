@@ -81,7 +81,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 // databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	s := r.views[p]
-	if s == nil || !s.read || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
+	if s == nil || !s.read || p.DB >= marker.Databases || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
 		return Write{}, false
 	}
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now) {

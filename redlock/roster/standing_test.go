@@ -3,6 +3,8 @@ package roster
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // These tests check what people are told about the state of masters.
@@ -59,5 +61,34 @@ func TestRosterAMasterIsSilentForAWholeBeat(t *testing.T) {
 		if got := r.Silent(p, row.unanswered, row.late, now); got != row.want {
 			t.Errorf("beat %d: %v", i+1, got)
 		}
+	}
+}
+
+// What happens to a whole server is on record in the databases that one script can write to. So no
+// other database may hold a lock, nor does it get a marker.
+func TestRosterDatabasesBeyondTheScriptsReachHoldNoLocks(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	for db, want := range map[int]string{
+		marker.Databases - 1: "its marker is missing",
+		marker.Databases:     "only databases 0 to 1023 can hold locks",
+	} {
+		p := Place{1, db}
+		r.Connected(p, r.names(1), "", Replication{}, now)
+		if st, _ := r.Checked(p, "", false, now, now); st.State == Certified || st.Reason != want {
+			t.Errorf("database %d is %v: %s", db, st.State, st.Reason)
+		}
+	}
+	later := now.Add(recently)
+	for i := range 3 {
+		r.Asked(Place{i, 0}, later, 0)
+	}
+	for p, s := range r.views {
+		if p.DB != 0 {
+			s.asked = later // and its marker is missing still
+		}
+	}
+	if writes := r.Tick(later, rosterLimits); len(writes) != 1 || writes[0].DB != marker.Databases-1 {
+		t.Errorf("markers are written: %+v", writes)
 	}
 }
