@@ -168,6 +168,9 @@
 //
 //   - If clients of several processes share one constant value, a foreign release can
 //     delete their lock. So can a crash of the process.
+//   - A command that deletes a part of a collection, whoever put it there (HDEL, SREM, LPOP),
+//     can delete what a client of another process has just added. Of such locks only those are
+//     safe that a script releases by comparing, as Redisson does.
 //   - A plain EXPIRE goes to every master at once. A master may execute it very late, when
 //     the lock has ended and a client of another process holds it. Then it can shorten
 //     that lock there.
