@@ -498,7 +498,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a database that was flushed is not taken for a new one",
-		edits:    []edit{{"roster/plan.go", "m.Cause, m.Reason = Emptied, \"the marker of this", "m.Marker.Since = 0\n\t\treturn m, true\n\t\tm.Cause, m.Reason = Emptied, \"the marker of this"}},
+		edits:    []edit{{"roster/plan.go", "m.Marker.Quarantine = covers", "if m.Marker.Quarantine = covers; p.DB != 0 && s.text == \"\" {\n\t\tm.Marker.Since = 0\n\t\treturn m, true\n\t}"}},
 		caughtBy: "TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime",
 		world:    21,
 	},

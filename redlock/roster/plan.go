@@ -88,14 +88,41 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 		return Write{}, false
 	}
 	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
-	joined := p.DB == 0 && r.hasJoined(p, s)
-	switch own := s.marker; {
-	case s.text == "" && p.DB == 0 && s.blank:
+	if s.text == "" && p.DB == 0 && s.blank {
 		r.begin(&m)
 		return m, true
+	}
+	switch r.forgets(&m, s, now) {
+	case unclear:
+		return Write{}, false
+	case kept:
+		return r.correct(m, s, now)
+	}
+	m.Marker.Before = max(m.Marker.Before, s.marker.Granted())
+	covers, known := r.covers(p, m.Cause, m.Marker.Before, now)
+	m.Marker.Quarantine = covers
+	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now)
+	return m, known
+}
+
+// A memory says whether a place still knows the locks that it granted.
+type memory uint8
+
+const (
+	unclear memory = iota // not for this process to say, or not yet
+	kept                  // since the time in its marker, it has forgotten nothing
+	lost                  // it may have forgotten all of them
+)
+
+// forgets tells whether a place may have forgotten locks. If so, it puts into m why, and which
+// databases need a new marker.
+func (r *Roster) forgets(m *Write, s *view, now time.Time) memory {
+	p := m.Place
+	joined := p.DB == 0 && r.hasJoined(p, s)
+	switch own := s.marker; {
 	case s.text == "" && p.DB == 0:
 		if now.Sub(s.since) < r.limits.RestartDelay && r.contested() {
-			return Write{}, false
+			return unclear
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it is new, was flushed, or restarted without its data"
 		if !joined && now.Sub(s.since) >= r.limits.MaxQuarantine {
@@ -108,13 +135,13 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	case p.DB != 0 && (own.Set != r.set || own.Joined.Who(p.Master) != r.joined.Who(p.Master)) && (own.Set != r.set || r.joined.Fits(own.Joined)) && own.Member == p.Master+1:
 		m.Cause, m.Reason = Emptied, "it was flushed in database 0, where it joined anew"
 	case own.Set != r.set || !r.joined.Fits(own.Joined) || own.Member != p.Master+1 || own.Joined.Who(p.Master) != r.joined.Who(p.Master) && !joined:
-		return Write{}, false
+		return unclear
 	case own.Run != s.run && p.DB != 0:
 		m.Cause, m.Reason = Restarted, "this database has been restarted"
 	case own.Run != s.run:
 		m.Kind, m.Cause, m.Reason = WriteAll, Restarted, "it has been restarted"
 	case own.OfFirstVersion():
-		return r.upgrade(m, own)
+		return kept
 	case s.Replaced(own.ReplID):
 		if p.DB == 0 {
 			m.Kind = WriteAll
@@ -126,10 +153,22 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 		m.Cause, m.Reason = Emptied, isSwapped
 	case s.jump > 0:
 		if p.DB != 0 {
-			return Write{}, false
+			return unclear
 		}
 		m.Kind, m.jump = WriteAll, s.jump
 		m.Cause, m.Reason = ClockJumped, "its clock has jumped forward by "+s.jump.Round(time.Millisecond).String()
+	default:
+		return kept
+	}
+	return lost
+}
+
+// correct returns what to write to a place that has forgotten nothing.
+func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
+	p := m.Place
+	switch own := s.marker; {
+	case own.OfFirstVersion():
+		return r.upgrade(m, own)
 	case s.ahead:
 		// The master forgets nothing by this, so there is nothing to learn from others.
 		if p.DB == 0 {
@@ -160,14 +199,8 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	case p.DB == 0 && own.Granted() > r.limits.RestartDelay && now.Sub(s.turnedAt) >= r.limits.Turn(own.Before):
 		m.Kind, m.Turn = EditAll, true
 		return m, true
-	default:
-		return Write{}, false
 	}
-	m.Marker.Before = max(m.Marker.Before, s.marker.Granted())
-	covers, known := r.covers(p, m.Cause, m.Marker.Before, now)
-	m.Marker.Quarantine = covers
-	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now)
-	return m, known
+	return Write{}, false
 }
 
 // covers returns the quarantine that covers what a place has forgotten. It returns false if
