@@ -205,7 +205,7 @@ check_mounted() {
   sed 's/mine:/moved:/' "$TMPDIR/config.yaml" >"$TMPDIR/changed.yaml"
   cat "$TMPDIR/changed.yaml" >"$TMPDIR/config.yaml" # written in place, because this file is mounted
   expect "reload that would move keys" 1 "$(status inside "$mounted" "${entrypoint[@]}" -reload)"
-  expect "reload that may" "configuration reloaded" "$(inside "$mounted" "${entrypoint[@]}" -reload -move-keys | head -n 1)"
+  expect "reload that may" "configuration reloaded from config.yaml" "$(inside "$mounted" "${entrypoint[@]}" -reload -move-keys | head -n 1)"
   [[ $("${ask[@]}" SET moved:x v NX PX 1000) == TRYAGAIN* ]] || fail "the mounted file's new rule is not in force"
   echo nonsense: 1 >>"$TMPDIR/config.yaml"
   expect "reload of a bad file" 2 "$(status inside "$mounted" "${entrypoint[@]}" -reload)"
