@@ -16,26 +16,22 @@ import (
 // This file makes another server the member at a place, whatever brings it there: a reload, a
 // Sentinel, or the list that a process was started with.
 //
-// The server before it may live on, and some processes may reach and count it. So the other
-// server first joins. The next epoch with this server is recorded on enough of the other
-// masters, so that none of these processes has a quorum without reading of it. From then on the
-// server before it votes nowhere. Only then does the new one get its marker, with since = now.
-// It lacks what was granted until then, and its quarantine covers that. If a marker came along
-// with a copy of the data, it tells of the earlier run and not of this one.
+// The server before it may live on, and some processes may reach and count it. So the other server
+// first joins. The next epoch with this server is recorded on enough of the other masters, so that
+// none of these processes has a quorum without reading of it. From then on the server before it votes
+// nowhere. Only then does the new one get its marker, with since = now. It lacks what was granted
+// until then, and its quarantine covers that. If a marker came along with a copy of the data, it
+// tells of the earlier run and not of this one.
 //
-// A server that this process has seen as the member need not join after a restart or a flush:
-// its earlier run is gone. Most restarts are of this kind. So a restart takes the vote
-// from nobody else, not even for the moment that another epoch takes (Standing.At). A process
-// that has just started has not seen the member. For a while it leaves a server to processes
-// that have. Then it has the server join.
+// A server that this process has seen as the member need not join after a restart or a flush: its
+// earlier run is gone. Most restarts are of this kind. So a restart takes the vote from nobody else,
+// not even for the moment that another epoch takes (Standing.At). A process that has just started
+// leaves a server to processes that have seen it, for a while, and then has it join.
 //
 // So many masters may forget at once that too few of the others remember. Then they lost power
 // together and are no other servers. In this case those that remember must hear of the join. This
-// does not hold for a server that Sentinels name: there the server before it may well live on, on
-// the other side of a cut.
-//
-// A master that forgot has also forgotten who the masters are. Who may tell it, and why that makes a
-// server wait that joins, is said in doc.go (Lost records) and decided in sighting.go.
+// does not hold for a server that Sentinels name: there the server before it may well live on, on the
+// other side of a cut.
 
 // joiningPatience is how long this process leaves a server alone that it has not met. A process
 // that knows the member may be about to treat the server as restarted.

@@ -175,7 +175,6 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 			m.Kind = WriteAll
 		}
 		m.Cause, m.Reason = ClockJumped, "its clock was ahead and has been put right"
-		m.Marker.Before = max(m.Marker.Before, own.Granted())
 		m.Marker.Quarantine = max(own.Quarantine, r.limits.Quarantine(m.Marker.Before))
 		return m, true
 	case !r.isUpToDate(own) || own.ReplID != s.ID:
@@ -183,17 +182,15 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 		return m, p.DB == 0 || r.isUpToDate(r.views[Place{p.Master, 0}].marker) // database 0 may have been flushed and written anew meanwhile
 	case p.DB == 0 && r.fresh && own.Since != 0 && r.isUnused(now):
 		// The set was begun by a process that was not told that it is new.
-		m.Kind, m.Marker.Since, m.Marker.Before = WriteAll, 0, max(m.Marker.Before, own.Granted())
+		m.Kind, m.Marker.Since = WriteAll, 0
 		return m, true
 	case own.Quarantine == r.limits.MaxQuarantine && r.tells(r.readSince(p, s.forgotAt().Add(r.limits.MasterTimeout))) && !r.hasJoined(p, s):
 		// The quarantine was the cap, because others were unreachable. They have answered
 		// since.
-		m.Marker.Before = max(m.Marker.Before, own.Granted())
 		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(m.Marker.Before)
 		return m, m.Marker.Quarantine < own.Quarantine
 	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < r.limits.Quarantine(s.lacks.granted(s.told.Until)):
 		// The process that wrote it knew less.
-		m.Marker.Before = max(m.Marker.Before, own.Granted())
 		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(s.lacks.longest)
 		return m, true
 	case p.DB == 0 && own.Granted() > r.limits.RestartDelay && now.Sub(s.turnedAt) >= r.limits.Turn(own.Before):
