@@ -144,6 +144,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineADELDeletesACounterThatGoesOn",
 	},
 	{
+		rule:     "a DEL that has deleted a counter looks no more",
+		edits:    []edit{{"release.go", "l.count, l.missed = l.count+1, false", "l.count++"}},
+		caughtBy: "TestTimelineADELThatHasDeletedACounterLooksNoMore",
+	},
+	{
 		rule:     "a DEL that has waited spares a lock that came after it",
 		edits:    []edit{{"quorum/answers.go", "present(before.Value) && unchanged(i, before.Value)", "true || unchanged(i, before.Value)"}},
 		caughtBy: "TestTimelineADELSparesALockThatCameAfterIt",

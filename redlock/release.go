@@ -166,7 +166,7 @@ type looks struct {
 	met     []quorum.Answer[lookAnswer] // by master; nil: the first look showed nothing
 	late    []lookAnswer                // what came after the verdicts of all looks
 	watched []watchedLife
-	missed  bool // a deletion found nothing, where a look had shown a counter
+	missed  bool // a deletion found nothing, where the latest look had shown a counter
 }
 
 // watchedLife is the longest life of a value that masters showed. A late answer may still
@@ -179,7 +179,7 @@ type watchedLife struct {
 func (l *looks) begin() (number int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count++
+	l.count, l.missed = l.count+1, false
 	return l.count
 }
 

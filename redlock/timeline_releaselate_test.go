@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"strconv"
 	"testing"
 	"time"
 )
@@ -97,4 +98,33 @@ func TestTimelineADELDeletesACounterThatGoesOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A counter goes on twice, so the DEL deletes it at its third try. It is done then, and spares the
+// lock that another client takes.
+func TestTimelineADELThatHasDeletedACounterLooksNoMore(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.Retry = Retry{Count: 1}
+	onTimelineWith(t, cfg, "ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", func(t *testing.T, w *timeline) {
+		deleted := make(chan Outcome)
+		for n, until := range []time.Duration{0, time.Millisecond, 11 * time.Millisecond} { // after each look
+			w.elapse(until)
+			for _, m := range w.masters {
+				m.put(key, strconv.Itoa(n+1), time.Minute)
+			}
+			if n == 0 {
+				go func() { deleted <- byDEL(w.locker) }()
+			}
+		}
+		for w.masters[0].value(key) != "" {
+			w.elapse(time.Millisecond)
+		}
+		for _, m := range w.masters {
+			m.put(key, "1", time.Minute)
+		}
+		if o := <-deleted; o.Verdict != Won || string(o.Value) != "3" {
+			t.Errorf("%+v", o)
+		}
+		w.wantValues("1 1 1 1 1")
+	})
 }
