@@ -92,3 +92,18 @@ func TestRosterDatabasesBeyondTheScriptsReachHoldNoLocks(t *testing.T) {
 		t.Errorf("markers are written: %+v", writes)
 	}
 }
+
+// A client that asks for a lock in such a database does not make the masters unready for all others.
+func TestRosterADatabaseThatHoldsNoLocksDoesNotCountForReadiness(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	for i := range 3 {
+		p := Place{i, marker.Databases}
+		r.Connected(p, r.names(i), "", Replication{}, now)
+		st, _ := r.Checked(p, "", false, now, now)
+		r.Noted(p, st, now)
+	}
+	if is := r.Status(now); !is.Ready() || r.CertifiedIn(marker.Databases) != 0 {
+		t.Errorf("%+v, and masters %v vote there", is, r.CertifiedIn(marker.Databases))
+	}
+}

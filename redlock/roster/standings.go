@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -98,12 +99,11 @@ func (r *Roster) are(db int, states ...State) (set quorum.Set) {
 // statusOf returns the state of a master in the worst of its databases, and the longest TTL
 // granted in any of them.
 func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
-	worst := Standing{State: Certified}
-	found := false
+	worst, found := Standing{State: Certified}, false
 	var longest time.Duration
 	for _, db := range r.Databases() {
 		s := r.views[Place{master, db}]
-		if s == nil {
+		if s == nil || db >= marker.Databases { // it holds no locks on any master, and clients hear of that
 			continue
 		}
 		longest = max(longest, s.told.Longest)
