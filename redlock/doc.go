@@ -57,9 +57,9 @@
 //     vote, could complete a quorum. All answers follow that. A request that finds copies
 //     that differ, or too few for a lock, has them mended. A DEL or a run that needs the
 //     result waits for it. Another client may take the lock meanwhile. So such a DEL
-//     deletes only what its first look showed. A script that deletes whatever it finds
-//     does not wait, spares what its first look did not show, and is not tried again once
-//     it has deleted something.
+//     deletes only what its first look showed, or a counter that has gone on since. A
+//     script that deletes whatever it finds does not wait, spares what its first look did
+//     not show, and is not tried again once it has deleted something.
 //   - Defects. A panic costs only its request or its connection. Deferred calls give back
 //     turns and outstanding answers. The ballot of a request that panicked is undone
 //     (ballot). A stream is dialled anew (stream/contain.go). An Observer's panic is

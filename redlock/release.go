@@ -159,7 +159,7 @@ func (s lookAnswer) goesOnAs(later lookAnswer) bool {
 
 // looks are the looks of one DEL. The DEL may have to look again, and wait for copies that
 // differ. Meanwhile its client's lock may end, and another client may take it. So the DEL
-// deletes only what it met, which is what its first look showed.
+// deletes only what it met, which is what its first look showed, or a counter that has gone on since.
 type looks struct {
 	mu      sync.Mutex
 	count   int
