@@ -42,7 +42,7 @@ var rooms = map[string]room{
 	"run":     {floor: 3, imports: []string{"loop", "mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
 	"heal":    {floor: 3, imports: []string{"scan", "mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
 	"inspect": {floor: 3, imports: []string{"scan", "ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 440},
-	"scan":    {floor: 3, imports: []string{"master", "stream", "quorum", "resp"}, lines: 220},
+	"scan":    {floor: 3, imports: []string{"marker", "master", "stream", "quorum", "resp"}, lines: 220},
 	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "stream", "quorum", "rdb"}},
 	"token":   {floor: 3, imports: []string{"ballot", "lane", "marker", "quorum", "resp"}},
 	"renew":   {floor: 3, imports: []string{"ballot", "lane", "quorum", "resp"}, lines: 200},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
@@ -31,8 +32,8 @@ func (m Masters) Size() int { return m.List().Size() }
 
 func (m Masters) Votes(master int) bool { return m.Voting(0).Has(master) }
 
-// Server returns which run of the server answers, and database 0 and those in which it has
-// more keys than its marker. An embedded master ends with this process and lists no databases,
+// Server returns which run of the server answers, and database 0 and those that can hold locks in
+// which it has more keys than its marker. An embedded master ends with this process and lists no databases,
 // and clients reach it through this process only, so all that this process uses are scanned.
 func (m Masters) Server(ctx context.Context, i int) (run string, dbs []int, err error) {
 	if one := m.At(i); one.Embedded() {
@@ -56,7 +57,7 @@ func parseServer(reply []byte) (run string, dbs []int, err error) {
 		name, facts, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("db")), []byte(":keys="))
 		keys, _, _ := bytes.Cut(facts, []byte(","))
 		db, err := strconv.Atoi(string(name))
-		if n, ok := resp.ParseDecimal(bytes.TrimSpace(keys)); ok && err == nil && db > 0 && n > 1 {
+		if n, ok := resp.ParseDecimal(bytes.TrimSpace(keys)); ok && err == nil && db > 0 && db < marker.Databases && n > 1 {
 			dbs = append(dbs, db)
 		}
 	}

@@ -7,11 +7,13 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A walk scans database 0, and those with more keys than the marker. It knows the server by its
+// A walk scans database 0, and those with more keys than the marker. In a database that can hold no
+// locks no master votes, so a walk would never be complete. It knows the server by its
 // run id.
 func TestParseServer(t *testing.T) {
 	for text, want := range map[string][]int{
 		"# Keyspace\r\n": {0},
+		"db1023:keys=2,expires=0\r\ndb1024:keys=2,expires=0":                                                                             {0, 1023},
 		"# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=0\r\ndb3:keys=2,expires=1\r\ndb4:keys=1,expires=0\r\ndb15:keys=100000,expires=3\r\n": {0, 3, 15},
 		"db1:keys=x\r\ndbx:keys=3\r\ndb-1:keys=3\r\ndb0:keys=9":                                                                          {0},
 	} {
