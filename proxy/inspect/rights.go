@@ -151,9 +151,11 @@ func ownKeysDenied(rights []neededRight, replies []redis.Cmder) error {
 	return nil
 }
 
-// deniesKeys tells whether a server denied the keys of a command, and not the command.
+// deniesKeys tells whether a server denied the keys of a command, and not the command. Redis 7.2 and
+// Valkey word it in the second way.
 func deniesKeys(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "permissions to access one of the keys")
+	return err != nil && (strings.Contains(err.Error(), "permissions to access one of the keys") ||
+		strings.Contains(err.Error(), "permissions to access a key"))
 }
 
 // refusesRight tells whether a server refused a command because the user may not run it,

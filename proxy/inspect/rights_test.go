@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +57,23 @@ func TestMissingRights(t *testing.T) {
 	defer client.Close()
 	if missing, err := askRights(t.Context(), client, nil); err != nil || !slices.Equal(namesOf(missing), []string{"dump"}) {
 		t.Errorf("with DUMP renamed: %q, %v", namesOf(missing), err)
+	}
+}
+
+// Redis 7.2 and Valkey have other words for denied keys than earlier Redis.
+func TestOwnKeysDenied(t *testing.T) {
+	for text, want := range map[string]bool{
+		"NOPERM this user has no permissions to access one of the keys used as arguments": true,
+		"NOPERM No permissions to access a key":                                           true,
+		"NOPERM User app has no permissions to run the 'set' command":                     false,
+		"NOPERM No permissions to access a channel":                                       false,
+	} {
+		reply := redis.NewCmd(t.Context(), "SET", "k", "")
+		reply.SetErr(errors.New(text))
+		denied := ownKeysDenied([]neededRight{{name: "set"}}, []redis.Cmder{reply})
+		if got := denied != nil; got != want {
+			t.Errorf("%s: %v", text, got)
+		}
 	}
 }
 
