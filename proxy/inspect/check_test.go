@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -59,6 +60,20 @@ func TestCheckAsksLiveServers(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	unsaved := startUnsaved(t)
+	cfg.Masters.Servers[1] = serverAt(unsaved)
+	if text := textOf(Check(t.Context(), cfg, false)); strings.Contains(text, "cannot write to its disk") {
+		t.Errorf("a server without save points refuses no writes:\n%s", text)
+	}
+	unsaved.Ask(t, `CONFIG SET save "3600 1"`)
+	cfg.Upstream.Server = serverAt(unsaved)
+	text = textOf(Check(t.Context(), cfg, false))
+	for _, want := range []string{"the upstream (", "master 2 ("} {
+		if !strings.Contains(text, "warning: "+want+unsaved.Socket+") cannot write to its disk") {
+			t.Errorf("the failed snapshot is not in\n%s", text)
+		}
+	}
+	cfg.Upstream.Server = serverAt(upstream)
 	cfg.Masters.Servers[1] = serverAt(proxytest.StartRedis(t, "--maxmemory", "100mb"))
 	cfg.Masters.Servers[0].Password = "a password that it does not have"
 	if report := Check(t.Context(), cfg, false); !strings.Contains(textOf(report), "error:   master 1 ("+good.Socket+") cannot be used: ERR AUTH <password> called without any password") {
@@ -207,6 +222,23 @@ func TestSettingsShowNoSecrets(t *testing.T) {
 	if strings.Contains(text.String(), "hunter2") {
 		t.Errorf("the password is shown:\n%s", text.String())
 	}
+}
+
+// startUnsaved starts a server without save points whose last snapshot failed.
+func startUnsaved(t *testing.T) *proxytest.Redis {
+	dir := t.TempDir()
+	server := proxytest.StartRedis(t, "--dir", dir)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	server.Ask(t, "BGSAVE")
+	for end := time.Now().Add(time.Minute); !strings.Contains(server.Ask(t, "INFO persistence"), "rdb_last_bgsave_status:err"); {
+		if time.Now().After(end) {
+			t.Fatal("the snapshot does not fail")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return server
 }
 
 func serverAt(s *proxytest.Redis) endpoint.Endpoint {

@@ -33,7 +33,7 @@ type Facts struct {
 	maxmemory bool   // a limit is set
 	policy    string // maxmemory_policy, the action at that limit
 	// full, lonely and unsaved mean that the server refuses writes: no memory is left, too few
-	// replicas follow it (min-replicas-to-write), or its last snapshot failed.
+	// replicas follow it (min-replicas-to-write), or it cannot write to its disk.
 	full, lonely, unsaved bool
 	// appendOnly means that the server writes a log of all changes to disk.
 	appendOnly bool
@@ -105,6 +105,7 @@ func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules r
 	}
 	if saves, err := client.ConfigGet(ctx, "save").Result(); err == nil {
 		f.persistence = describePersistence(f.appendOnly, saves["save"] != "")
+		f.unsaved = f.unsaved && saves["save"] != "" // without save points Redis refuses no writes for it
 	}
 }
 
@@ -121,7 +122,11 @@ func describePersistence(appendOnly, snapshots bool) string {
 }
 
 func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
-	if f.Err = client.Ping(ctx).Err(); f.Err != nil {
+	f.Err = client.Ping(ctx).Err()
+	if f.unsaved = f.Err != nil && strings.HasPrefix(f.Err.Error(), "MISCONF"); f.unsaved {
+		f.Err = nil // it refuses PING as it refuses writes, and answers all other questions
+	}
+	if f.Err != nil {
 		return
 	}
 	if f.Err = refusedPassword(ctx, client); f.Err != nil {
@@ -173,7 +178,6 @@ func (f *Facts) learn(info string) {
 	most, _ := strconv.ParseUint(fields["maxmemory"], 10, 64)
 	f.full = most > 0 && used >= most && f.policy == "noeviction"
 	f.lonely = fields["min_slaves_good_slaves"] == "0" // absent unless min-replicas-to-write is set
-	f.unsaved = fields["rdb_last_bgsave_status"] == "err"
 }
 
 // isReplica tells whether the server says that it is a replica.

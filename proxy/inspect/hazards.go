@@ -192,6 +192,9 @@ func (f Facts) asUpstream(cfg *config.Config, masters []Facts) []Hazard {
 	if f.Err != nil {
 		found.add(hazardAbsent, "unreachable", f.Name, "the upstream (%s) cannot be used: %v", f.Name, f.Err)
 	}
+	if f.unsaved {
+		found.add(hazardWarning, "unsaved", f.Name, "the upstream (%s) cannot write to its disk, so it refuses writes; its log says why", f.Name)
+	}
 	if f.cluster {
 		found.add(hazardRefused, "cluster", f.Name, "the upstream (%s) runs in cluster mode: it refuses keys of other slots, and cluster clients would bypass the proxy; use an upstream without cluster mode", f.Name)
 	}
@@ -242,7 +245,7 @@ func (f Facts) asMaster(upstream *Facts) []Hazard {
 		add(hazardWarning, "lonely", "has min-replicas-to-write and no replica, so it refuses to take locks; set it to 0 there")
 	}
 	if f.unsaved {
-		add(hazardWarning, "unsaved", "could not save its last snapshot, and refuses to take locks if stop-writes-on-bgsave-error is set; its log says why")
+		add(hazardWarning, "unsaved", "cannot write to its disk, so it refuses to take locks; its log says why")
 	}
 	if upstream != nil && f.databases > 0 && f.databases < upstream.databases {
 		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", config.Plural(f.databases, "database"), upstream.databases)

@@ -72,12 +72,13 @@ func TestHazards(t *testing.T) {
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
 			m[2].policy = "volatile-lru" // without a limit: never full
 		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
-		{name: "refusing writes", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
-			m[0].full, m[1].lonely, m[2].unsaved = true, true, true
+		{name: "refusing writes", masters: 3, change: func(_ *config.Config, u *Facts, m []Facts) {
+			u.unsaved, m[0].full, m[1].lonely, m[2].unsaved = true, true, true, true
 		}, want: []Hazard{
+			{level: hazardWarning, text: "the upstream (up:6379) cannot write to its disk, so it refuses writes; its log says why"},
 			{level: hazardWarning, text: "master 1 (m1:6379) has used all of its memory and refuses to take locks; raise maxmemory there"},
 			{level: hazardWarning, text: "master 2 (m2:6379) has min-replicas-to-write and no replica, so it refuses to take locks; set it to 0 there"},
-			{level: hazardWarning, text: "master 3 (m3:6379) could not save its last snapshot, and refuses to take locks if stop-writes-on-bgsave-error is set; its log says why"},
+			{level: hazardWarning, text: "master 3 (m3:6379) cannot write to its disk, so it refuses to take locks; its log says why"},
 		}},
 		{name: "few databases", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].databases, m[1].databases = 1, 0
@@ -172,8 +173,8 @@ func TestServersThatRefuseWrites(t *testing.T) {
 		"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":  {maxmemory: true, policy: "noeviction", full: true},
 		"used_memory:99\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":   {maxmemory: true, policy: "noeviction"},
 		"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru": {maxmemory: true, policy: "allkeys-lru"},
-		"used_memory:100\r\nmaxmemory:0\r\nrdb_last_bgsave_status:ok":      {},
-		"min_slaves_good_slaves:0\r\nrdb_last_bgsave_status:err":           {lonely: true, unsaved: true},
+		"used_memory:100\r\nmaxmemory:0":                                   {},
+		"min_slaves_good_slaves:0":                                         {lonely: true},
 		"min_slaves_good_slaves:1":                                         {},
 	} {
 		var f Facts
