@@ -175,8 +175,9 @@ func (f *Facts) learn(info string) {
 	f.policy = fields["maxmemory_policy"]
 	f.appendOnly = fields["aof_enabled"] == "1"
 	used, _ := strconv.ParseUint(fields["used_memory"], 10, 64)
+	uncounted, _ := strconv.ParseUint(fields["mem_not_counted_for_evict"], 10, 64) // buffers for replicas and the AOF
 	most, _ := strconv.ParseUint(fields["maxmemory"], 10, 64)
-	f.full = most > 0 && used >= most && f.policy == "noeviction"
+	f.full = most > 0 && used > most+uncounted && f.policy == "noeviction"
 	f.lonely = fields["min_slaves_good_slaves"] == "0" // absent unless min-replicas-to-write is set
 }
 

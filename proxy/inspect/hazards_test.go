@@ -170,12 +170,13 @@ func TestFactsFromInfo(t *testing.T) {
 
 func TestServersThatRefuseWrites(t *testing.T) {
 	for info, want := range map[string]Facts{
-		"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":  {maxmemory: true, policy: "noeviction", full: true},
-		"used_memory:99\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":   {maxmemory: true, policy: "noeviction"},
-		"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru": {maxmemory: true, policy: "allkeys-lru"},
-		"used_memory:100\r\nmaxmemory:0":                                   {},
-		"min_slaves_good_slaves:0":                                         {lonely: true},
-		"min_slaves_good_slaves:1":                                         {},
+		"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":                                 {maxmemory: true, policy: "noeviction", full: true},
+		"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":                                 {maxmemory: true, policy: "noeviction"},
+		"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru":                                {maxmemory: true, policy: "allkeys-lru"},
+		"used_memory:110\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction\r\nmem_not_counted_for_evict:10": {maxmemory: true, policy: "noeviction"},
+		"used_memory:100\r\nmaxmemory:0":                                                                  {},
+		"min_slaves_good_slaves:0":                                                                        {lonely: true},
+		"min_slaves_good_slaves:1":                                                                        {},
 	} {
 		var f Facts
 		f.learn(info)
