@@ -149,7 +149,8 @@ func shownHazards(hazards []Hazard) []metrics.Hazard {
 }
 
 // Report logs the hazards that the last Report did not have, and those that are over. While a
-// server is unreachable, nobody knows which of its other hazards are.
+// server is unreachable or refuses INFO, nobody knows which of its other hazards are, nor which
+// hazards that compare it with another server.
 func (s *Monitor) Report(hazards []Hazard) {
 	for _, hazard := range hazards {
 		switch sameText := func(w Hazard) bool { return w.text == hazard.text }; {
@@ -162,7 +163,10 @@ func (s *Monitor) Report(hazards []Hazard) {
 	}
 	for _, w := range s.warned {
 		goesOn := func(h Hazard) bool {
-			return h.server == w.server && (h.kind == w.kind && h.detail == w.detail || h.kind == "unreachable" && h.server != "")
+			if h.kind == "untold" || h.kind == "unreachable" && h.server != "" {
+				return h.server == w.server || w.kind == "databases" || w.kind == "duplicate" || w.kind == "shared"
+			}
+			return h.server == w.server && h.kind == w.kind && h.detail == w.detail
 		}
 		if !slices.ContainsFunc(hazards, goesOn) {
 			s.log.Info("a hazard is over", "hazard", w.text)

@@ -89,6 +89,8 @@ func TestReportSaysWhatIsOver(t *testing.T) {
 	few := Hazard{hazardWarning, "few", "", "", "2 masters"}
 	full := Hazard{hazardWarning, "full", "m1:1", "", "m1 is full"}
 	away := Hazard{hazardAbsent, "unreachable", "m1:1", "", "m1 cannot be used"}
+	higher := Hazard{hazardWarning, "databases", "m2:1", "", "m2 has fewer databases than the upstream"}
+	untold := Hazard{hazardWarning, "untold", "m1:1", "", "m1 refused INFO"}
 	for _, step := range []struct {
 		hazards []Hazard
 		want    string
@@ -99,6 +101,8 @@ func TestReportSaysWhatIsOver(t *testing.T) {
 		{[]Hazard{few, full}, "level=WARN msg=\"m1 is full\"\nlevel=INFO msg=\"a hazard is over\" hazard=\"the upstream cannot be used: no answer\"\n"},
 		{[]Hazard{few, away}, "level=ERROR msg=\"m1 cannot be used\"\n"},
 		{[]Hazard{few}, "level=INFO msg=\"a hazard is over\" hazard=\"m1 cannot be used\"\n"},
+		{[]Hazard{few, full, higher}, "level=WARN msg=\"m1 is full\"\nlevel=WARN msg=\"m2 has fewer databases than the upstream\"\n"},
+		{[]Hazard{few, untold, up("refused")}, "level=WARN msg=\"m1 refused INFO\"\nlevel=ERROR msg=\"the upstream cannot be used: refused\"\n"},
 	} {
 		before := log.String()
 		s.Report(step.hazards)
