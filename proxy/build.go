@@ -57,7 +57,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 			return err
 		}
 		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage())
-		p.admin.http.ErrorLog = slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)
+		p.admin.http.ErrorLog = server.HTTPErrors(p.log)
 	}
 	if err := p.startEmbedded(cfg); err != nil {
 		return err
