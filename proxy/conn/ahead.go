@@ -99,7 +99,7 @@ func (in *Input) EndFill() {
 	in.filling = false
 }
 
-// dropAhead drops the first n bytes that were read ahead, and has a loop go on reading.
+// dropAhead drops the first n bytes that were read ahead. If a loop reads ahead, it goes on.
 func (in *Input) dropAhead(n int) {
 	in.budget.Release(n)
 	if in.ahead = in.ahead[n:]; len(in.ahead) == 0 {

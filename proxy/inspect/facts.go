@@ -150,7 +150,7 @@ func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
 func refusedPassword(ctx context.Context, client *redis.Client) error {
 	if o := client.Options(); o.Password != "" && o.Username == "" {
 		err := client.Do(ctx, "AUTH", o.Password).Err()
-		if err != nil && strings.HasPrefix(err.Error(), "ERR AUTH <password> called without any password") { // others may repeat it
+		if err != nil && strings.HasPrefix(err.Error(), "ERR AUTH <password> called without any password") { // another error might quote the password
 			return err
 		}
 	}

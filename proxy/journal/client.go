@@ -55,8 +55,8 @@ func NewClient(id int64, address string, now time.Time) *Client {
 	return &Client{id: id, address: address, arrived: now}
 }
 
-// Leave says that the client has gone. It frees what is needed no more: keys may keep the
-// client.
+// Leave says that the client has gone. Keys may keep the client, so it frees most of its
+// memory.
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -92,7 +92,8 @@ func until(s step, left time.Duration) (step, time.Duration) {
 }
 
 // due is the time until the next renewal: a third of the TTL after the last that was won,
-// or a tenth after one that was undecided. It is 0 if that time has come, or in doubt.
+// or a tenth after one that was undecided. It is 0 if that time has come, or
+// if a renewal must tell whether the holder still has the lock.
 func (t *term) due(now time.Time) time.Duration {
 	switch {
 	case t.doubted:

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A collector shows numbers that nobody counts. They are read whenever somebody asks for metrics.
+// A collector reads its numbers when somebody asks for metrics. Nothing counts them in between.
 type collector struct {
 	metrics []*prometheus.Desc
 	collect func(show)

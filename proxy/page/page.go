@@ -89,8 +89,8 @@ var html []byte
 var policy = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"script-src " + hashOf("script") + "; style-src " + hashOf("style")
 
-// hashOf returns the hash, as a policy has it, of what is in the page's only element with a
-// tag.
+// hashOf returns the hash of the text in the page's only element with a tag. It has the form
+// that a policy needs.
 func hashOf(tag string) string {
 	_, rest, _ := bytes.Cut(html, []byte("<"+tag+">"))
 	text, _, _ := bytes.Cut(rest, []byte("</"+tag+">"))

@@ -104,7 +104,7 @@ func (l *listener) readExpiry(db int, key string) *keyExpiry {
 	return &keyExpiry{earliest: asked.Add(life), latest: answered.Add(life)}
 }
 
-// beginCheck returns the command with whose values a key must be compared. It returns
+// beginCheck returns the client's own command, to compare its values with a key. It returns
 // nil if no check is needed any more. A change after this call leads to another check.
 func (l *listener) beginCheck(key string) *ownCommand {
 	l.mu.Lock()

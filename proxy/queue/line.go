@@ -65,7 +65,7 @@ func (l *line) signalLookers() {
 	}
 }
 
-// settleEcho puts off what was told until the echoes of a grant are over.
+// settleEcho puts the next try off until the echoes of a grant are over.
 func (l *line) settleEcho(now time.Time) {
 	l.quiet = now.Add(echo)
 	if !l.due.IsZero() {

@@ -78,8 +78,8 @@ func (p *place) await(ctx context.Context, until time.Time) call {
 // never is when a place tries that is not the first in all of its lines.
 var never = time.Unix(1<<40, 0)
 
-// step returns the time of the next try of the place, zero if it is now. Then the try has
-// begun. tracks tells that the place must first hear of changes.
+// step returns the time of the place's next try. If it is zero, the try has begun. tracks tells that
+// changes of its keys must be tracked first.
 func (p *place) step(now time.Time) (tracks bool, at time.Time) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()

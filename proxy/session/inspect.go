@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// upstreamPatience is the time after which a session ends whose upstream reads no
-	// commands. A Lua script or a FLUSHALL can keep a healthy Redis from reading for minutes.
+	// upstreamPatience is how long the upstream may read no commands. Then the session
+	// ends. A Lua script or a FLUSHALL can keep a healthy Redis from reading for minutes.
 	upstreamPatience = 5 * time.Minute
 	// shrinkAfter is the silence after which a connection gives its large buffer back.
 	shrinkAfter = 2 * time.Second

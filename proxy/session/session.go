@@ -85,7 +85,7 @@ type Session struct {
 	batch                       *upstream.Batch               // forwarded commands that are not sent yet
 	shared                      atomic.Pointer[shared.Member] // nil until a command goes over a shared connection
 	blocking                    bool                          // a forwarded command may wait for other clients
-	unanswered, unansweredBytes int                           // commands since the shared connection owed nothing
+	unanswered, unansweredBytes int                           // commands since no reply was pending on the shared connection
 	dialError                   wire.Error                    // of the last dial; "": it succeeded, or what shares its error is over
 	dialed                      int64                         // the bytes of the input that had come when it failed
 }

@@ -48,8 +48,8 @@ func (c *connection) putAside(m *Member, p []byte, ended int) {
 	}
 }
 
-// catchUp writes what was put aside for a member, until there is no more. Member.Close waits for
-// it.
+// catchUp writes the replies that were put aside for a member, until none are left. Member.Close
+// waits for it.
 func (c *connection) catchUp(m *Member) {
 	defer func() {
 		if reason := recover(); reason != nil {

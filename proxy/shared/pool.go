@@ -26,7 +26,7 @@ const (
 	unreadLooks = 10
 	// A client that takes readsFast bytes between two looks reads fast.
 	readsFast = 1 << 20
-	// stuck is the time after which a connection is closed whose server reads no commands.
+	// stuck is how long a server may read no commands. Then its connection is closed.
 	stuck = 5 * time.Minute
 	// retireAfter is the silence after which a connection to a former server is closed.
 	retireAfter = 10 * time.Second

@@ -12,7 +12,7 @@ import (
 // tailSize is enough for the integer that ends a confirmation.
 const tailSize = 24
 
-// beginning is enough of a value to tell what it is, whatever is known of it already.
+// beginning is how many of a value's first bytes always show what it is.
 const beginning = 64
 
 // copyReplies is the copier, the connection's only goroutine: it feeds what it reads.
@@ -143,7 +143,7 @@ func (c *Conn) deliver(p []byte) (used int, ok bool) {
 				}
 				c.to = to
 			}
-			// Else a value might never end in a pipe, and lock the client's writing side for ever.
+			// Without PushCounts EXEC's reply might never end in a pipe, and would hold the client's write lock.
 			c.inside, c.partly, c.scanner.PushCounts = true, false, c.Pipe()
 			c.tail = c.tail[:0]
 		}

@@ -7,9 +7,9 @@
 // The owner calls Conn.Expect before it writes commands (Conn.Write), to say how they
 // will be answered. An Expectation names the number of values, their meaning and their
 // destination: the client, nobody, or the owner. The copier (copier.go) reads the
-// connection and calls Feed with what came; Feed itself reads nothing. By the first bytes of each top-level value, the pending replies
-// (pending.go) find what the value answers. The copier passes values of any length on
-// as they come, and keeps only those for the owner. Conn.Wait returns when nothing is
+// connection and calls Feed with what came; Feed itself reads nothing. The first bytes of
+// each top-level value tell the pending replies (pending.go) which command it answers. The
+// copier passes values of any length on as they come, and keeps only those for the owner. Conn.Wait returns when nothing is
 // pending any more. By then the client has every reply, and Wait returns the owner's.
 //
 // A Batch (batch.go) gathers commands of a pipeline before they are written, and their

@@ -111,7 +111,7 @@ func refusing(name string) string {
 	return "-ERR "
 }
 
-// Refusing is the error as the refusal of a command, whose name it does not have.
+// Refusing returns the error as the refusal of a command. The error itself does not name the command.
 func (e Error) Refusing(name string) Error {
 	if name == "exec" {
 		return ErrExecAbortOf + e[1:]

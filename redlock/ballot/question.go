@@ -26,8 +26,8 @@ type Question[A any] struct {
 	Left <-chan struct{}
 
 	// Counts tells whether an answer counts although its master may have forgotten
-	// locks. An answer may count if it shows what is there, not if it shows what is
-	// missing. Nil: no such answer counts.
+	// locks. It may count if it shows a key, and not if it shows that a key is missing.
+	// Nil: no such answer counts.
 	Counts func(A) bool
 
 	// Parse reads a master's replies and copies what it keeps of them. It returns
@@ -35,7 +35,7 @@ type Question[A any] struct {
 	// question, which then is no answer. After any other error the connection cannot
 	// be trusted any more.
 	Parse func(replies [][]byte) (A, error)
-	// Vote is what the Observer hears of an answer.
+	// Vote is the vote that the Observer gets for an answer.
 	Vote func(A) Vote
 	// Decide is the verdict on the answers so far. It is pure. elapsed counts from
 	// before the first byte was sent.

@@ -50,7 +50,7 @@ func Run(t *testing.T, ask func(t *testing.T, question string) (answer string)) 
 	}
 }
 
-// answered returns a line with what its question comes to now.
+// answered returns a line with the present answer to its question.
 func answered(t *testing.T, line string, ask func(t *testing.T, question string) string) string {
 	question, want, isQuestion := strings.Cut(line, " -> ")
 	if !isQuestion {

@@ -121,9 +121,9 @@ func (s *Socket) Drain() (waiting int) {
 // goroutine resumes, both decide under one lock of their own, or the Pause may come last.
 func (s *Socket) Pause() { s.paused.Store(true) }
 
-// ReadFirst has the socket read before all others in each round, and end no calm (laterReads). It is
-// for the few sockets that many tasks wait for. Answers that are here already are then known before a
-// task asks whether its server still answers, also after this process stood still for a while.
+// ReadFirst has the socket read before all others in each round. Its bytes do not set
+// Loop.calm back. It is for the few sockets that many tasks wait for. A task that asks whether a server
+// still answers then knows all answers that have come, even if this process had stood still.
 func (s *Socket) ReadFirst() { s.first.Store(true) }
 
 // ReadLike has the socket count as one that brings much while the other one does, too. It is for the

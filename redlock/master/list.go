@@ -138,7 +138,7 @@ func (s *Set) open(m *Master) {
 	}
 }
 
-// isPaid tells whether a master that is asked no more has got all debts, or had time enough.
+// isPaid tells whether a removed master has received all queued debts, or had time enough for them.
 func (m *Master) isPaid(now time.Time) bool {
 	if m.unasked.IsZero() {
 		m.unasked = now

@@ -21,7 +21,7 @@ type Master struct {
 	number int                    // its index in the configuration
 	clock  clockWatch
 
-	queuedTold int // the number of queued debts that the Observer was told last; only certify uses it
+	queuedTold int // the number of queued debts in the last call of the Observer; only certify uses it
 
 	evictionAsked atomic.Int64 // when it was last asked for its eviction policy, in ns since 1970
 

@@ -29,8 +29,8 @@ import (
 // leaves a server to processes that have seen it, for a while, and then has it join.
 //
 // So many masters may forget at once that too few of the others remember. Then they lost power
-// together and are no other servers. In this case those that remember must hear of the join. This
-// does not hold for a server that Sentinels name: there the server before it may well live on, on the
+// together, and they are the same servers as before. In this case the join must be recorded on those that
+// remember. This does not hold for a server that Sentinels name: there the server before it may live on, on the
 // other side of a cut.
 
 // joiningPatience is how long this process leaves a server alone that it has not met. A process
