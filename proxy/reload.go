@@ -151,12 +151,12 @@ func (p *Proxy) refusedMove(next *config.Config, now time.Time) error {
 	if route.SameCoverage(router.Rules, next.Locks) {
 		return nil
 	}
-	lines := []string{"the lock rules would move keys to or from the lock masters; this needs redlock-proxy -reload -move-keys. Then:"}
+	lines := []string{"the lock rules would move keys to or from the lock masters; this needs redlock-proxy -reload -move-keys"}
 	for _, moving := range router.WithRules(next.Locks, now, next.MaxQuarantine, longestLock(p.locker.Status(), next)).Moving(now) {
-		lines = append(lines, describeMoving(moving))
+		lines = append(lines, "with -move-keys "+describeMoving(moving))
 	}
 	if len(lines) == 1 {
-		lines = append(lines, "all keys can be used at once, because nobody was granted a lock in their new place")
+		lines = append(lines, "with -move-keys all keys can be used at once, because nobody was granted a lock in their new place")
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
