@@ -44,6 +44,9 @@ func (e Endpoint) explain(err error) string {
 		case "WRONGPASS":
 			return text + "; correct user and password in the server's URL"
 		}
+		if text, found := strings.CutSuffix(text, " Are you sure your configuration is correct?"); found { // of AUTH
+			return strings.TrimSuffix(text, ".") + "; take the password out of the server's URL, or set one there"
+		}
 		return ""
 	}
 	var malformed resp.MalformedError

@@ -31,6 +31,8 @@ func TestExplain(t *testing.T) {
 		{plain, serverAnswer("NOAUTH Authentication required."), "NOAUTH Authentication required; set user and password in the server's URL"},
 		{encrypted, serverAnswer("WRONGPASS invalid username-password pair or user is disabled."),
 			"WRONGPASS invalid username-password pair or user is disabled; correct user and password in the server's URL"},
+		{plain, serverAnswer("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"),
+			"ERR AUTH <password> called without any password configured for the default user; take the password out of the server's URL, or set one there"},
 		{plain, serverAnswer("LOADING Redis is loading the dataset in memory"), "LOADING Redis is loading the dataset in memory"},
 		{plain, resp.MalformedError("unknown type byte"), "malformed reply: unknown type byte; what listens there is no Redis"},
 		{plain, context.DeadlineExceeded, "it did not answer in time"},
