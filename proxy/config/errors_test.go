@@ -225,7 +225,8 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default, alice]}\n", "f:4: locks[0].users[1]: alice is not a user in auth"},
 		{"upstream: none\nmasters: embedded\nauth: {users: [{name: alice, password: x}]}\nlocks:\n  - {match: a, users: [alice]}\n", ""},
 		{"upstream: redis://h\nmasters: embedded\nauth: {users: [{name: alice, password: x, may: upstream}]}\nlocks:\n  - {match: a, users: [alice]}\n",
-			"f:5: locks[0].users[0]: alice may use no locks; write may: locks or may: both for it in auth"},
+			"f:5: locks[0].users: alice may use no locks; write may: locks or may: both in auth"},
+		{"upstream: redis://h\nmasters: embedded\nauth: {users: [{name: al, password: x, may: upstream}, {name: bo, password: y}]}\nlocks:\n  - {match: a, users: [al, bo]}\n", ""},
 		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: []}\n", "f:4: locks[0].users: must be a list of users' names such as [billing, default]"},
 		// the line of the other key, if this one has its default
 		{"upstream: none\nmasters: embedded\nrestart_delay: 11m\n", "f:3: max_quarantine: 10m is shorter than restart_delay (11m); raise the one or lower the other"},

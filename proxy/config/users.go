@@ -32,9 +32,11 @@ func (c configChecks) users() {
 			case !c.sound(key):
 			case known[name] == nil:
 				c.fail(key, "%s is not a user in auth", name)
-			case known[name].May&RightLocks == 0:
-				c.fail(key, "%s may use no locks; write may: locks or may: both for it in auth", name)
 			}
+		}
+		mayUse := func(name string) bool { return known[name] == nil || known[name].May&RightLocks != 0 }
+		if key := elementKey("locks", i) + ".users"; len(rule.Users) > 0 && c.sound(key) && !slices.ContainsFunc(rule.Users, mayUse) {
+			c.fail(key, "%s may use no locks; write may: locks or may: both in auth", strings.Join(rule.Users, ", "))
 		}
 	}
 }
