@@ -28,9 +28,7 @@ func (c configChecks) users() {
 	known := NewAccounts(auth, 0).byName
 	for i, rule := range c.cfg.Locks {
 		for j, name := range rule.Users {
-			switch key := elementKey(elementKey("locks", i)+".users", j); {
-			case !c.sound(key):
-			case known[name] == nil:
+			if key := elementKey(elementKey("locks", i)+".users", j); known[name] == nil && c.sound(key) {
 				c.fail(key, "%s is not a user in auth", name)
 			}
 		}
