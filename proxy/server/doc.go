@@ -10,6 +10,9 @@
 // Shutdown stops accepting and lets sessions finish what they have read. When its context
 // ends, it cuts off the remaining sessions. It waits for all goroutines of the package.
 //
+// At the limit of open files no client can be accepted. The log says so once a minute. HTTPErrors
+// gives the HTTP server of the admin address, which meets the same limit, a log with the same pause.
+//
 // The server's mutex protects its maps. It is never held while a session is called, except
 // to make a new one.
 package server

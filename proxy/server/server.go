@@ -48,7 +48,8 @@ func New(env *session.Env, handle func(*session.Session) session.Handler) *Serve
 	return srv
 }
 
-// acceptLogPause is the shortest time between two log lines about clients that cannot be accepted.
+// acceptLogPause is the shortest time between two log lines about clients, or admin requests, that
+// cannot be accepted.
 const acceptLogPause = time.Minute
 
 // Serve accepts clients until Shutdown closes the listener, and then returns nil. If the
