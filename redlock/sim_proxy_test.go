@@ -57,6 +57,7 @@ func (s *simulation) start(p *simProxy) {
 		RestartDelay:  2 * time.Second,
 		Observer:      p.heals,
 		New:           p.run() == 0, // as the world begins
+		slept:         neverSuspended,
 	}
 	if s.plan.heals {
 		draw := hash(s.seed, uint64(p.name[1]), 1000)

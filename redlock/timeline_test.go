@@ -50,8 +50,12 @@ const (
 )
 
 func timelineConfig() Config {
-	return Config{MasterTimeout: timeout, ClockDrift: 0.01, RestartDelay: 30 * second, New: true}
+	return Config{MasterTimeout: timeout, ClockDrift: 0.01, RestartDelay: 30 * second, New: true, slept: neverSuspended}
 }
+
+// neverSuspended is the time for which a machine in a bubble was suspended. The clocks of the real
+// machine have nothing to do with the bubble's.
+func neverSuspended() time.Duration { return 0 }
 
 // onTimeline runs test in a bubble, with a Locker that is connected to one master for
 // each word of script.

@@ -22,7 +22,7 @@ func (deafObserver) Forgot(string, roster.Amnesia) {}
 func TestTheTimeOfAReadingIsMonotonic(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s := New(ctx, Options{Servers: []Server{{Name: "a"}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Observer: deafObserver{}})
+	s := New(ctx, Options{Servers: []Server{{Name: "a"}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Observer: deafObserver{}, Slept: func() time.Duration { return 0 }})
 	s.Wait()
 	sent := time.Now()
 	d := s.At(0).database(0)
