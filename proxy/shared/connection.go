@@ -78,8 +78,8 @@ func newConnection(p *Pool, key laneKey, sock *conn.Socket) *connection {
 	return c
 }
 
-// send adds a member's commands and what it expects. It returns false if the connection or the
-// member has ended.
+// send adds a member's commands and what it expects. It returns false if the member must fail at
+// once, because the connection or the member has ended.
 func (c *connection) send(m *Member, commands []byte) bool {
 	entered, mustLeave := c.enter(m, commands)
 	if mustLeave {
@@ -112,8 +112,8 @@ func (c *connection) enter(m *Member, commands []byte) (entered, mustLeave bool)
 		}
 		c.changed.Wait()
 	}
-	if c.over.Load() || m.gone.Load() {
-		return false, false
+	if m.gone.Load() || c.over.Load() {
+		return c.failsLater(m), false
 	}
 	c.out = append(c.out, commands...)
 	for _, t := range m.expected {
@@ -122,6 +122,20 @@ func (c *connection) enter(m *Member, commands []byte) (entered, mustLeave bool)
 		c.add(t)
 	}
 	return true, false
+}
+
+// failsLater tells whether the client still gets what came before the connection ended. Then
+// catchUp fails the member, and not before: a member that has failed may close its client. The new
+// replies are pending until then, so Wait does not take the old ones for all.
+func (c *connection) failsLater(m *Member) bool {
+	if m.gone.Load() || !m.behind.Load() {
+		return false
+	}
+	m.broken = true
+	for _, t := range m.expected {
+		m.pending.Add(int64(t.count))
+	}
+	return true
 }
 
 func (c *connection) add(t turn) {

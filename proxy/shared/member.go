@@ -107,7 +107,7 @@ func (m *Member) Expect(e upstream.Expectation) {
 }
 
 // Write sends the commands that Expect has announced. If the connection has ended, the member
-// fails.
+// fails when its client has all that came.
 func (m *Member) Write(p []byte) {
 	if !m.conn.Load().send(m, p) {
 		m.fail()

@@ -249,7 +249,7 @@ func tHostileServer(t *testing.T, r *rig) {
 		expect(t, server, "a")
 		say(server, stream)
 		_ = server.(*net.TCPConn).CloseWrite()
-		eventually(t, "the connection has ended", func() bool { return a.conn.Load().over.Load() })
+		eventually(t, "the connection has ended, and the client has what came", func() bool { return a.conn.Load().over.Load() && !a.behind.Load() })
 		if b.Failed() {
 			t.Errorf("%q: a member that waits for nothing has failed", stream)
 		}
@@ -263,6 +263,34 @@ func tHostileServer(t *testing.T, r *rig) {
 			t.Errorf("%q: another client gets %q", stream, got)
 		}
 	}
+}
+
+// A reply that came before the connection ended reaches the client, although its session has sent
+// another command meanwhile. Then the member fails.
+func TestCommandAfterTheEnd(t *testing.T) { eachWay(t, testCommandAfterTheEnd) }
+
+func testCommandAfterTheEnd(t *testing.T, r *rig) {
+	m := r.member(0)
+	server := <-r.servers
+	m.sends("a", 1)
+	expect(t, server, "a")
+	m.Member.client.Lock() // somebody else writes to the client
+	say(server, "+a\r\n")
+	_ = server.Close()
+	eventually(t, "the connection has ended", func() bool { return m.conn.Load().over.Load() })
+	m.sends("b", 1)
+	if m.Failed() {
+		t.Error("the member has failed, and its client does not have what came")
+	}
+	m.Member.client.Unlock()
+	if m.Wait(patience) || !m.Failed() {
+		t.Error("the command after the end is said to be answered")
+	}
+	_ = m.owner.client.Close() // as the session does
+	if got, _ := io.ReadAll(m.client); string(got) != "+a\r\n" {
+		t.Errorf("the client gets %q", got)
+	}
+	eventually(t, "the owner is told once", func() bool { return m.owner.broken.Load() == 1 })
 }
 
 // A client that does not read delays the others until the watch ends it.
