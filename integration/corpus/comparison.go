@@ -2,7 +2,10 @@ package corpus
 
 import (
 	"bytes"
+	"math"
+	"regexp"
 	"strconv"
+	"time"
 
 	"redlock-proxy/integration/rig"
 )
@@ -14,9 +17,18 @@ type comparison string
 const (
 	// Exact: the same bytes.
 	Exact comparison = "same bytes"
-	// Remaining: the same bytes, but integers that are not negative may differ by
-	// RemainingTolerance. It is for times to live, idle times and clocks.
-	Remaining comparison = "same bytes, times within tolerance"
+	// remaining: the same bytes, but times to live and clocks in milliseconds may differ by
+	// RemainingTolerance. Integers below it are no such times, so that 1 is not 0.
+	remaining comparison = "same bytes, milliseconds within tolerance"
+	// remainingSeconds is the same for times in seconds.
+	remainingSeconds comparison = "same bytes, seconds within tolerance"
+	// idle: the same bytes, but how long a consumer or an entry of a stream has been idle,
+	// and since when, may differ by RemainingTolerance.
+	idle comparison = "same bytes, idle times within tolerance"
+	// idleSeconds is for a reply that is one idle time in seconds.
+	idleSeconds comparison = "same bytes, idle time within tolerance"
+	// Hello: the same bytes, but each server counts its own clients.
+	Hello comparison = "same bytes, but for the client's id"
 	// unordered: the same elements in any order, at any depth. Each Redis process hashes
 	// sets and hashes with its own seed.
 	unordered comparison = "same elements in any order"
@@ -38,14 +50,21 @@ func (c comparison) Equal(plain, proxied []byte) bool {
 		return false
 	}
 	switch c {
-	case Remaining:
-		return a.Same(b, func(x, y rig.Value) bool {
-			return x.Text == y.Text || (x.Kind == ':' && closeNumbers(x.Text, y.Text))
-		})
+	case remaining:
+		return a.Same(b, func(x, y rig.Value) bool { return sameText(x, y) || near(x, y, toleratedMS, toleratedMS) })
+	case remainingSeconds:
+		return a.Same(b, func(x, y rig.Value) bool { return sameText(x, y) || near(x, y, toleratedSeconds, toleratedSeconds) })
+	case idle:
+		return sameBut(a, b, isIdleTime, func(x, y rig.Value) bool { return near(x, y, 0, toleratedMS) })
+	case idleSeconds:
+		return sameText(a, b) || near(a, b, 0, toleratedSeconds)
+	case Hello:
+		isID := func(within rig.Value, at int) bool { return at%2 == 1 && within.Items[at-1].Text == "id" }
+		return sameBut(a, b, isID, func(x, y rig.Value) bool { return near(x, y, 1, math.MaxInt64) })
 	case unordered:
 		a.Sort()
 		b.Sort()
-		return a.Same(b, func(x, y rig.Value) bool { return x.Text == y.Text })
+		return a.Same(b, sameText)
 	case Shape:
 		return a.Same(b, func(x, y rig.Value) bool { return true })
 	case declined:
@@ -54,8 +73,52 @@ func (c comparison) Equal(plain, proxied []byte) bool {
 	return false
 }
 
-func closeNumbers(a, b string) bool {
-	x, errX := strconv.ParseInt(a, 10, 64)
-	y, errY := strconv.ParseInt(b, 10, 64)
-	return errX == nil && errY == nil && x >= 0 && y >= 0 && max(x-y, y-x) <= rig.RemainingTolerance
+const (
+	toleratedMS      = int64(rig.RemainingTolerance / time.Millisecond)
+	toleratedSeconds = int64(rig.RemainingTolerance / time.Second)
+)
+
+func sameText(a, b rig.Value) bool { return a.Kind == b.Kind && a.Text == b.Text }
+
+// near tells whether two integers are not below least and differ by at most tolerance.
+func near(a, b rig.Value, least, tolerance int64) bool {
+	x, errX := strconv.ParseInt(a.Text, 10, 64)
+	y, errY := strconv.ParseInt(b.Text, 10, 64)
+	return a.Kind == ':' && b.Kind == ':' && errX == nil && errY == nil && min(x, y) >= least && max(x-y, y-x) <= tolerance
+}
+
+// sameBut tells whether two replies are the same, except for the elements that differs
+// names. These must be alike.
+func sameBut(a, b rig.Value, differs func(within rig.Value, at int) bool, alike func(x, y rig.Value) bool) bool {
+	if a.Kind != b.Kind || len(a.Items) != len(b.Items) {
+		return false
+	}
+	if len(a.Items) == 0 {
+		return sameText(a, b)
+	}
+	for i := range a.Items {
+		if differs(a, i) && alike(a.Items[i], b.Items[i]) {
+			continue
+		}
+		if !sameBut(a.Items[i], b.Items[i], differs, alike) {
+			return false
+		}
+	}
+	return true
+}
+
+var entryID = regexp.MustCompile(`^\d+-\d+$`)
+
+// isIdleTime tells whether an element is a time that has passed since an event, or its
+// moment. Such an element has its name in front. In a list of pending entries it is in
+// front of the number of deliveries, which is the last element.
+func isIdleTime(within rig.Value, at int) bool {
+	if at == 0 || within.Items[at].Kind != ':' {
+		return false
+	}
+	switch within.Items[at-1].Text {
+	case "idle", "inactive", "seen-time", "active-time":
+		return true
+	}
+	return at == len(within.Items)-2 && entryID.MatchString(within.Items[0].Text)
 }

@@ -35,12 +35,12 @@ var keyStates = []struct {
 
 // comparisons has the commands whose replies cannot be equal byte for byte.
 var comparisons = map[string]comparison{
-	"ttl": Remaining, "pttl": Remaining, "expiretime": Remaining, "pexpiretime": Remaining,
-	"object|idletime": Remaining, // the server's own clock since the last access
-	"xpending":        Remaining, // how long each entry has been pending
-	"xinfo|consumers": Remaining, // how long each consumer has been idle
-	"xinfo|stream":    Remaining, // FULL lists delivery times
-	"fcall":           declined,  // functions live on the upstream, lock keys on the masters
+	"ttl": remainingSeconds, "pttl": remaining, "expiretime": remainingSeconds, "pexpiretime": remaining,
+	"object|idletime": idleSeconds, // the server's own clock since the last access
+	"xpending":        idle,        // how long each entry has been pending
+	"xinfo|consumers": idle,        // how long each consumer has been idle
+	"xinfo|stream":    idle,        // FULL lists delivery times
+	"fcall":           declined,    // functions live on the upstream, lock keys on the masters
 	"fcall_ro":        declined,
 	"migrate":         declined, // a lock is on a quorum, so there is no single server to move it from
 }

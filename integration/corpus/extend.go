@@ -3,6 +3,7 @@ package corpus
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // ExtendScripts set the time to live of KEYS[1] to ARGV[2] if its value is ARGV[1]. The
@@ -37,17 +38,17 @@ func extendScenarios() []Scenario {
 			line("DEL lock:{n}"),
 			line("SET lock:{n} mine PX 200000 NX"),
 			eval(text, keys, "another", "300000"),
-			line("PTTL lock:{n}").by(Remaining),
+			line("PTTL lock:{n}").by(remaining),
 			eval(text, keys, "mine", "300000"),
-			line("PTTL lock:{n}").by(Remaining),
+			line("PTTL lock:{n}").by(remaining),
 			eval(text, keys, "mine", "100000"),
-			line("PTTL lock:{n}").by(Remaining),
+			line("PTTL lock:{n}").by(remaining),
 			line("GET lock:{n}"),
 			evalsha(text, keys, "mine", "400000", "500"),
-			line("PTTL lock:{n}").by(Remaining),
+			line("PTTL lock:{n}").by(remaining),
 			line("PERSIST lock:{n}"),
 			evalsha(text, keys, "mine", "300000"),
-			line("TTL lock:{n}").by(Remaining),
+			line("TTL lock:{n}").by(remainingSeconds),
 		}})
 	}
 	return append(all, remainingTimes()...)
@@ -61,19 +62,22 @@ func remainingTimes() []Scenario {
 		"pottery: 0 if not":    "if redis.call('get', KEYS[1]) == ARGV[1] then local left = redis.call('pttl', KEYS[1]) return (left > 0) and left or 0 end return 0",
 		"aioredlock: or error": "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('ttl', KEYS[1]) end return redis.error_reply('ERROR')",
 		"as text":              "return tostring(redis.call('exists', KEYS[1])) .. ':' .. (redis.call('get', KEYS[1]) or '')",
-		"clock of the server":  "local t = redis.call('TIME') redis.call('SET', KEYS[1], 'probe', 'PX', 50000) return {tonumber(t[1]), redis.call('PEXPIRETIME', KEYS[1])}",
+		"clock of the server":  "local t = redis.call('TIME') redis.call('SET', KEYS[1], 'probe', 'PX', 50000) return {tonumber(t[1]) * 1000, redis.call('PEXPIRETIME', KEYS[1])}",
 	}
 	var all []Scenario
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		text, keys := texts[name], []string{"lock:{n}"}
+		text, keys, unit := texts[name], []string{"lock:{n}"}, remaining
+		if strings.Contains(text, "'ttl'") {
+			unit = remainingSeconds
+		}
 		all = append(all, Scenario{"remaining time: " + name, []step{
-			eval(text, keys, "mine").by(Remaining),
+			eval(text, keys, "mine").by(unit),
 			line("DEL lock:{n}"),
 			line("SET lock:{n} mine NX PX 100000"),
-			eval(text, keys, "mine").by(Remaining),
-			evalsha(text, keys, "another").by(Remaining),
+			eval(text, keys, "mine").by(unit),
+			evalsha(text, keys, "another").by(unit),
 			line("SET lock:{n} mine"),
-			eval(text, keys, "mine").by(Remaining),
+			eval(text, keys, "mine").by(unit),
 		}})
 	}
 	return all

@@ -86,7 +86,7 @@ func severalKeysScenarios() []Scenario {
 			line("MGET lock:{n}:a lock:{n}:b lock:{n}:c"),
 			eval(allExtend, abc, "t1", "200000"),
 			eval(allExtend, ab, "t1", "200000"),
-			line("PTTL lock:{n}:b").by(Remaining),
+			line("PTTL lock:{n}:b").by(remaining),
 			eval(eachRelease, abc, "t2"),
 			eval(eachRelease, bc, "t1"),
 			eval(eachRelease, abc, "t1"),
@@ -128,7 +128,7 @@ func severalKeysScenarios() []Scenario {
 			eval(moveOwner, ab, "mine"),
 			line("SET lock:{n}:a mine NX PX 100000"),
 			eval(moveOwner, ab, "mine"),
-			line("PTTL lock:{n}:b").by(Remaining),
+			line("PTTL lock:{n}:b").by(remaining),
 		}},
 	}
 }

@@ -126,7 +126,7 @@ func luaScenario(name, text string) Scenario {
 		line("EXISTS lock:{n}"),
 		line("DEL lock:{n}"),
 		eval(text, []string{"lock:{n}", "lock:{n}:b"}, "fourth"),
-		line("TTL lock:{n}").by(Remaining),
+		line("TTL lock:{n}").by(remainingSeconds),
 	}}
 }
 

@@ -86,8 +86,10 @@ func spelled(name string, lines ...string) Scenario {
 	for _, text := range lines {
 		each := line(text)
 		switch each.args[0] {
-		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME": // the proxy sends absolute times to the masters as relative ones
-			each = each.by(Remaining)
+		case "PTTL", "PEXPIRETIME": // the proxy sends absolute times to the masters as relative ones
+			each = each.by(remaining)
+		case "TTL", "EXPIRETIME":
+			each = each.by(remainingSeconds)
 		}
 		s.steps = append(s.steps, each)
 	}

@@ -82,7 +82,7 @@ return redis.call('del', KEYS[1])`
 		line("SET lock:{n} token/+= EX 100 NX"),
 		eval(extend, keys, "other", "50"),
 		eval(extend, keys, "token/+=", "50"),
-		line("TTL lock:{n}").by(Remaining),
+		line("TTL lock:{n}").by(remainingSeconds),
 		eval(unlock, keys, "other", "90000"),
 		eval(unlock, keys, "token/+=", "90000"),
 		line("EXISTS lock:{n}"),

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"redlock-proxy/integration/child"
 
@@ -141,7 +142,7 @@ func (s KeyState) matches(other KeyState) bool {
 	if s.ttl < 0 || other.ttl < 0 {
 		return s.ttl == other.ttl
 	}
-	return max(s.ttl-other.ttl, other.ttl-s.ttl) <= RemainingTolerance
+	return max(s.ttl-other.ttl, other.ttl-s.ttl) <= RemainingTolerance.Milliseconds()
 }
 
 func (r *Server) States(ctx context.Context, keys []string) (map[string]KeyState, error) {
@@ -164,6 +165,5 @@ func (r *Server) States(ctx context.Context, keys []string) (map[string]KeyState
 	return states, nil
 }
 
-// RemainingTolerance is the largest accepted difference between two times to live, in
-// milliseconds. Replies in other units use the same number, which is more lenient there.
-const RemainingTolerance = 5000
+// RemainingTolerance is the largest accepted difference between two times to live.
+const RemainingTolerance = 5 * time.Second

@@ -11,7 +11,7 @@ import (
 type Value struct {
 	Kind  byte
 	Text  string // of an aggregate: its length, as received
-	items []Value
+	Items []Value
 }
 
 // ParseValue parses the first value in raw and returns it with the rest of raw. The value
@@ -36,20 +36,20 @@ func ParseValue(raw []byte) (Value, []byte) {
 	for range max(size, 0) {
 		var item Value
 		item, rest = ParseValue(rest)
-		v.items = append(v.items, item)
+		v.Items = append(v.Items, item)
 	}
 	return v, rest
 }
 
 func (v Value) Same(other Value, leaf func(a, b Value) bool) bool {
-	if v.Kind != other.Kind || len(v.items) != len(other.items) {
+	if v.Kind != other.Kind || len(v.Items) != len(other.Items) {
 		return false
 	}
-	if len(v.items) == 0 {
+	if len(v.Items) == 0 {
 		return leaf(v, other)
 	}
-	for i := range v.items {
-		if !v.items[i].Same(other.items[i], leaf) {
+	for i := range v.Items {
+		if !v.Items[i].Same(other.Items[i], leaf) {
 			return false
 		}
 	}
@@ -59,17 +59,17 @@ func (v Value) Same(other Value, leaf func(a, b Value) bool) bool {
 // Sort sorts every aggregate by its contents. It may separate the pairs of a map. The
 // comparison still sees the same set of values.
 func (v Value) Sort() {
-	for i := range v.items {
-		v.items[i].Sort()
+	for i := range v.Items {
+		v.Items[i].Sort()
 	}
-	slices.SortFunc(v.items, func(a, b Value) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(v.Items, func(a, b Value) int { return strings.Compare(a.String(), b.String()) })
 }
 
 func (v Value) String() string {
 	var b strings.Builder
 	b.WriteByte(v.Kind)
 	b.WriteString(v.Text)
-	for _, item := range v.items {
+	for _, item := range v.Items {
 		b.WriteByte(' ')
 		b.WriteString(item.String())
 	}

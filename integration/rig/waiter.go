@@ -44,10 +44,10 @@ func Say(raw []byte) string {
 	v, _ := ParseValue(raw)
 	if v.Kind == '*' || v.Kind == '>' {
 		var words []string
-		for _, item := range v.items {
+		for _, item := range v.Items {
 			text := item.Text
-			if len(item.items) > 0 {
-				text = item.items[0].Text
+			if len(item.Items) > 0 {
+				text = item.Items[0].Text
 			}
 			words = append(words, text)
 		}

@@ -75,14 +75,14 @@ var replayedHandshakes = []replayedHandshake{
 		{{args: []string{"PING"}, like: corpus.Exact.Equal, alone: func(_, got []byte) bool { return string(got) == "+PONG\r\n" }}},
 	}},
 	{"StackExchange.Redis 3.1", [][]saying{concat(
-		[]saying{says("HELLO", "3").liked(corpus.Remaining.Equal), says("CLIENT", "SETNAME", "HOST(SE.Redis-v3.1.31)")},
+		[]saying{says("HELLO", "3").liked(corpus.Hello.Equal), says("CLIENT", "SETNAME", "HOST(SE.Redis-v3.1.31)")},
 		setInfo("SE.Redis", "3.1.31"), stackExchangeQuestions(), tracer())}},
-	{"redis-client 0.30", [][]saying{{says("HELLO", "3").liked(corpus.Remaining.Equal)}}},
+	{"redis-client 0.30", [][]saying{{says("HELLO", "3").liked(corpus.Hello.Equal)}}},
 	{"redis-rb 6.0", [][]saying{concat(
-		[]saying{says("HELLO", "3").liked(corpus.Remaining.Equal)},
+		[]saying{says("HELLO", "3").liked(corpus.Hello.Equal)},
 		setInfo("redis-client(redis-rb_v6.0.0)", "0.30.0"), setInfo("redis-rb", "6.0.0"))}},
 	{"predis 3.6", [][]saying{concat(
-		[]saying{says("HELLO", "2", "SETNAME", "predis").liked(corpus.Remaining.Equal)},
+		[]saying{says("HELLO", "2", "SETNAME", "predis").liked(corpus.Hello.Equal)},
 		setInfo("predis", "3.6.0"), []saying{says("SELECT", "2")})}},
 	{"redis-rs 1.6", [][]saying{concat([]saying{says("SELECT", "2")}, setInfo("redis-rs", "1.6.0"))}},
 	{"redis-plus-plus 1.3", [][]saying{{says("CLIENT", "SETNAME", "worker")}, {says("SELECT", "2")}}},
