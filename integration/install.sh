@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the missing programs that the tests of a layer need, as root on Debian.
+# Installs the missing programs that the tests of a tier need, as root on Debian.
 # If it may not or cannot, it prints what is missing and fails. test.sh runs it.
 #
-#   integration/install.sh [servers | all]
+#   integration/install.sh [servers | long]
 set -euo pipefail
 
-layer=${1:-all}
+tier=${1:-long}
 
 again=$(dirname "$0")/again.sh
 missing=()
@@ -13,6 +13,7 @@ have() { command -v "$1" >/dev/null || missing+=("$2"); }
 holds() { "${@:2}" >/dev/null 2>&1 || missing+=("$1"); }
 php_holds() { holds "$1" php -r "exit((@include '$2') === false ? 1 : 0);"; }
 
+have faketime faketime
 have g++ g++ # the race detector needs a C compiler
 have redis-server redis-server
 have redis-cli redis-tools
@@ -29,9 +30,8 @@ php_holds php-symfony-lock Symfony/Component/Lock/autoload.php
 php_holds php-illuminate-cache Illuminate/Cache/autoload.php
 php_holds php-illuminate-redis Illuminate/Redis/autoload.php
 php_holds php-illuminate-container Illuminate/Container/autoload.php
-if [ "$layer" = all ]; then
+if [ "$tier" = long ]; then
   have valkey-server valkey-server
-  have faketime faketime
   have buildah buildah
   have node nodejs
   have npm npm
@@ -57,7 +57,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive "$again" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-[ "$layer" = all ] || exit 0
+[ "$tier" = long ] || exit 0
 
 # Debian 12 has these in versions that are too old.
 at_least() { # program, version it says, version needed, where to get it

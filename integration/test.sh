@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Runs the tests, in layers. integration/README.md describes the layers. First it runs
+# Runs the tests, in tiers. integration/README.md describes the tiers. First it runs
 # install.sh, which installs missing programs.
 #
 #   integration/test.sh          formatting, vet, staticcheck, the unit tests, and
 #                                the rooms over real servers with clients in PHP,
 #                                Java, Python and Go: ten minutes on two cores
-#   integration/test.sh all      everything that must pass before a change lands: also
+#   integration/test.sh long     everything that must pass before a change lands: also
 #                                the race detector, fuzzing, mutants, a long run of the
 #                                model, every library, Valkey, the campaign, the soak,
 #                                and the image: an hour
-#   FUZZTIME=1m CAMPAIGN_TIME=10m SOAK_TIME=15m integration/test.sh all
+#   FUZZTIME=1m CAMPAIGN_TIME=10m SOAK_TIME=15m integration/test.sh long
 #                                longer fuzzing, more faults, more of everything
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-layer=${1:-servers}
-case $layer in
-servers | all) ;;
+tier=${1:-servers}
+case $tier in
+servers | long) ;;
 *)
-  echo "usage: integration/test.sh [all]" >&2
+  echo "usage: integration/test.sh [long]" >&2
   exit 2
   ;;
 esac
-unset REDLOCK_TEST # each run below sets its own layer
+unset REDLOCK_TEST # each run below sets its own tier
 
-integration/install.sh "$layer"
+integration/install.sh "$tier"
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 integration/again.sh go run "$staticcheck" -version
@@ -48,7 +48,7 @@ go vet ./...
 echo "== staticcheck"
 go run "$staticcheck" ./...
 
-if [ "$layer" = all ]; then
+if [ "$tier" = long ]; then
   echo "== other systems and modules"
   GOOS=darwin go vet ./...
   GOOS=windows go build -o /dev/null .
@@ -73,10 +73,11 @@ fi
 
 # run runs the go command's tests and keeps the summary lines for the end. It goes on
 # after a failure, so that one run shows all failures.
-summary=$(mktemp)
 scratch=$(mktemp -d)
+summary=$scratch/summary
+export REDLOCK_SKIPPED=$scratch/skipped # package layer adds a line for each skipped test
 beside=() # process groups
-trap 'for g in "${beside[@]}"; do kill -- "-$g" 2>/dev/null || true; done; rm -rf "$summary" "$scratch"' EXIT
+trap 'for g in "${beside[@]}"; do kill -- "-$g" 2>/dev/null || true; done; rm -rf "$scratch"' EXIT
 failed=0
 run() {
   go test -vet=off "$@" 2>&1 | tee -a "$summary" || failed=1
@@ -107,12 +108,12 @@ rooms=$(go list -f '{{if .XTestGoFiles}}{{.ImportPath}}{{else if .TestGoFiles}}{
 units=$(go list ./... | grep -v /integration/)
 
 # shellcheck disable=SC2086 # lists of packages
-if [ "$layer" = servers ]; then
+if [ "$tier" = servers ]; then
   echo "== unit tests, and the rooms over real servers"
   export REDLOCK_TEST=servers
-  run -count=1 -timeout 30m $units $rooms # go's cache does not see which layer ran
+  run -count=1 -timeout 30m $units $rooms # go's cache does not see which tier ran
 else
-  export REDLOCK_TEST=all
+  export REDLOCK_TEST=long
   echo "== unit tests, with the race detector"
   # The model and the simulation have their own time and use one processor each. So they
   # run on while the rooms wait. First the go command builds what it needs twice.
@@ -125,6 +126,10 @@ else
   wait_beside
 fi
 
+if [ -s "$REDLOCK_SKIPPED" ]; then
+  echo "== skipped, with the number of tests"
+  sort "$REDLOCK_SKIPPED" | uniq -c
+fi
 echo "== summary"
 grep -E '^(ok|FAIL|---|panic:)' "$summary" || true
 exit "$failed"

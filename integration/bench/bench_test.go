@@ -13,7 +13,7 @@ import (
 // Every section runs for a moment and produces figures. The test does not look at their
 // values, which mean nothing here.
 func TestEverySectionYieldsFigures(t *testing.T) {
-	layer.Long(t)
+	layer.Only(t, layer.Long, "takes long")
 	b := &bench{
 		rounds: 1, length: 50 * time.Millisecond, progress: t.Output(),
 		idleClients: 50, forwardedIdleClients: 20, largeReply: 2 << 20, contenders: 20, heldLocks: 1_000, masterTimeout: generousTimeout, patience: 0,

@@ -7,9 +7,11 @@ import (
 	"redlock-proxy/integration/rig"
 )
 
-func TestMain(m *testing.M) {
-	rig.Room{
-		In:    layer.All,
-		Needs: []rig.Program{rig.RedisServer, rig.Chromium},
-	}.Main(m)
+var room = rig.Room{
+	In:    layer.Long,
+	Needs: []rig.Program{rig.RedisServer, rig.Chromium},
 }
+
+func TestMain(m *testing.M) { room.Main(m) }
+
+func TestNeeds(t *testing.T) { room.CheckNeeds(t) }

@@ -55,7 +55,7 @@ func TestCampaign(t *testing.T) {
 		c.explain(d, wrong[0].At)
 	}
 	if t.Failed() {
-		t.Logf("the same faults again: REDLOCK_TEST=all CAMPAIGN_TIME=%s CAMPAIGN_SEED=%d go test -run '^TestCampaign$' ./integration/campaign", length, seed)
+		t.Logf("the same faults again: REDLOCK_TEST=long CAMPAIGN_TIME=%s CAMPAIGN_SEED=%d go test -run '^TestCampaign$' ./integration/campaign", length, seed)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.registers)) {

@@ -25,7 +25,7 @@ import (
 // were after the first part of the run. It also requires that every kind of client
 // succeeded, that no reply belonged to another command, and that no lock had two holders.
 //
-//	REDLOCK_TEST=all SOAK_TIME=1h go test ./integration/campaign -run '^TestSoak$' -timeout 2h
+//	REDLOCK_TEST=long SOAK_TIME=1h go test ./integration/campaign -run '^TestSoak$' -timeout 2h
 //
 // SOAK_TIME is the length, 40s if not given.
 func TestSoak(t *testing.T) {

@@ -29,11 +29,10 @@ type lockClient interface {
 func TestUnmodifiedClients(t *testing.T) {
 	c := rig.StartCluster(t, rig.Options{})
 	port := fmt.Sprint(c.Proxy.Port)
-	jars := fetchJedis(t)
 	jedis := func(protocol string) func(t *testing.T) lockClient {
 		return func(t *testing.T) lockClient {
 			source := filepath.Join("clients", "java", "LockClient.java")
-			return startTalker(t, "java", "-cp", filepath.Join(jars, "*"), source, port, protocol)
+			return startTalker(t, "java", "-cp", filepath.Join(fetchJedis(t), "*"), source, port, protocol)
 		}
 	}
 	for name, connect := range map[string]func(t *testing.T) lockClient{
@@ -42,6 +41,7 @@ func TestUnmodifiedClients(t *testing.T) {
 		"redis-cli":   func(t *testing.T) lockClient { return &cliClient{t, []string{"-p", port}} },
 		"redis-cli 3": func(t *testing.T) lockClient { return &cliClient{t, []string{"-p", port, "-3"}} },
 		"phpredis": func(t *testing.T) lockClient {
+			rig.Need(t, rig.PHP, rig.Phpredis)
 			return startTalker(t, "php", filepath.Join("clients", "php", "lockclient.php"), port)
 		},
 		"jedis RESP2": jedis("2"),
@@ -179,6 +179,7 @@ func (r *redsyncClient) settle(ok bool, err error) bool {
 // TestPHPHearsOfADeadUpstream: phpredis answers false to an ERR, which a cache takes for a
 // miss. It throws an exception for NOUPSTREAM. Locks go on.
 func TestPHPHearsOfADeadUpstream(t *testing.T) {
+	rig.Need(t, rig.PHP, rig.Phpredis)
 	c := rig.StartCluster(t, rig.Options{})
 	c.Upstream.Crash()
 	const script = `

@@ -26,13 +26,14 @@ const conformanceQuarantine = 4 * time.Second
 // TestConformance takes every library of conformanceLibraries, unmodified, through every
 // scenario. It compares the results with the table in the README.
 func TestConformance(t *testing.T) {
-	publishConformance(t, runConformance(t, ofThisLayer(conformanceLibraries, everyday), func() *rig.Cluster { return rig.StartServers(t) }))
+	publishConformance(t, runConformance(t, ofThisLayer(t, conformanceLibraries, everyday), func() *rig.Cluster { return rig.StartServers(t) }))
 }
 
 // TestConformanceOverValkey is TestConformance for some of the libraries, with Valkey
 // servers as the masters and the upstream.
 func TestConformanceOverValkey(t *testing.T) {
-	layer.OnlyAll(t, "tests over Valkey")
+	layer.Only(t, layer.Long, "runs over Valkey")
+	rig.Need(t, rig.ValkeyServer)
 	libraries := slices.DeleteFunc(slices.Clone(conformanceLibraries), func(l conformanceLibrary) bool { return !l.overValkey })
 	runConformance(t, libraries, func() *rig.Cluster { return rig.StartServersOf(t, "valkey-server") })
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"redlock-proxy/integration/rig"
 )
 
 func init() {
@@ -19,6 +21,7 @@ func init() {
 // cpp compiles the program with Debian's hiredis.
 func cpp(t *testing.T) clientProgram {
 	t.Helper()
+	rig.Need(t, rig.Compiler, rig.Hiredis)
 	sources := []string{absolute(t, "clients/cpp/conversation.cpp"), absolute(t, "clients/cpp/conformance_redis_plus_plus.cpp")}
 	header := absolute(t, "clients/cpp/conversation.h")
 	dir := installed(t, "hiredis", append(slices.Clone(sources), header), func(dir string) error {

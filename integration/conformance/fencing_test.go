@@ -16,9 +16,10 @@ import (
 // its lock has ended and another client has written. It goes on and writes. The resource
 // refuses that, because the other's token is larger.
 func TestPausedHolderIsFencedOff(t *testing.T) {
+	rig.Need(t, rig.PHP, rig.Phpredis)
+	jars := fetchJedis(t)
 	c := rig.StartCluster(t, rig.Options{})
 	other := c.AddProxy(t, rig.Options{})
-	jars := fetchJedis(t)
 	type starter func(proxy *rig.Proxy, lock, resource, name string) *talker
 	php := func(proxy *rig.Proxy, lock, resource, name string) *talker {
 		program := filepath.Join("clients", "php", "fenced_holder.php")

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/integration/rig"
 )
 
 // A handshakeClient is one library in one version. Its program connects in the library's
@@ -60,9 +62,9 @@ var handshakeClients = []handshakeClient{
 	{library: "node-redis", version: "5.12.1", variant: "RESP3", protocol: "3", program: node("handshake_redis.js", "redis5")},
 	{library: "node-redis", version: "6.3.1", program: node("handshake_redis.js", "redis6")},
 
-	{library: "redis-rb", program: interpreted("ruby", "clients/ruby/handshake.rb")},
-	{library: "phpredis", program: interpreted("php", "clients/php/handshake_phpredis.php")},
-	{library: "predis", program: interpreted("php", "clients/php/handshake_predis.php")},
+	{library: "redis-rb", program: interpreted("ruby", "clients/ruby/handshake.rb", rig.Ruby, rig.RubyRedis)},
+	{library: "phpredis", program: interpreted("php", "clients/php/handshake_phpredis.php", rig.PHP, rig.Phpredis)},
+	{library: "predis", program: interpreted("php", "clients/php/handshake_predis.php", rig.PHP, rig.Predis)},
 
 	{library: "redigo", version: "1.9.3", program: golang("redigo")},
 	{library: "go-redis", version: "8.11.5", program: golang("go-redis 8")},

@@ -90,6 +90,7 @@ func absolute(t *testing.T, path string) string {
 func python(script, version string) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
 		t.Helper()
+		rig.Need(t, rig.Python, rig.Pip)
 		requirements := absolute(t, "clients/python/requirements/redis-"+version+".txt")
 		dir := installed(t, "redis-py", []string{requirements}, func(dir string) error {
 			return fetch(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", requirements)
@@ -105,6 +106,7 @@ func python(script, version string) func(*testing.T) clientProgram {
 func node(script, alias string) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
 		t.Helper()
+		rig.Need(t, rig.Node, rig.NPM)
 		files := []string{"clients/node/package.json", "clients/node/package-lock.json"}
 		dir := installed(t, "npm", files, func(dir string) error {
 			for _, file := range files {
@@ -129,6 +131,7 @@ func node(script, alias string) func(*testing.T) clientProgram {
 func java(class, profile string) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
 		t.Helper()
+		rig.Need(t, rig.Java, rig.Maven)
 		pom, source := absolute(t, "clients/java/pom-handshake.xml"), absolute(t, "clients/java/"+class+".java")
 		jars := installed(t, profile, []string{pom}, func(dir string) error {
 			goal := []string{"-q", "-B", "-f", pom, "-P", profile, "dependency:copy-dependencies", "-DoutputDirectory=" + dir}
@@ -162,12 +165,10 @@ func golang(client string) func(*testing.T) clientProgram {
 }
 
 // interpreted returns a script for an interpreter that Debian installs.
-func interpreted(program, script string) func(*testing.T) clientProgram {
+func interpreted(program, script string, needs ...rig.Program) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
 		t.Helper()
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatal(err)
-		}
+		rig.Need(t, needs...)
 		return clientProgram{words: []string{program, script}}
 	}
 }

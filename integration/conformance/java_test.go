@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"redlock-proxy/integration/rig"
 )
 
 func init() {
@@ -72,6 +74,7 @@ func init() {
 func javaLibrary(class, profile string) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
 		t.Helper()
+		rig.Need(t, rig.Java, rig.Maven)
 		sources, err := filepath.Glob("clients/java/Conformance*.java")
 		if err != nil {
 			t.Fatal(err)

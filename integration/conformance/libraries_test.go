@@ -57,8 +57,8 @@ func (l conformanceLibrary) name() string {
 // own. It is sorted by name before use.
 var conformanceLibraries []conformanceLibrary
 
-// everyday has the libraries that the layer servers tests, too. All others, and all other
-// versions of these, run only in the layer all.
+// everyday has the libraries that the tier servers tests, too. All others, and all other
+// versions of these, run only in the tier long.
 var everyday = []string{
 	"phpredis by hand", "Symfony Lock over phpredis", "Laravel cache lock over phpredis",
 	"Jedis 8.0.2 by hand", "Redisson 4.7.0 RLock", "Redisson 4.7.0 fair lock", "Spring RedisLockRegistry 7.1.0 pub-sub lock",
@@ -72,12 +72,15 @@ var everydayClients = []string{
 	"redis-py 5.2.1", "redis-py 8.1.0", "redis-py 8.1.0 asyncio", "go-redis 9.23.0",
 }
 
-// ofThisLayer returns the entries of a list that run in the chosen layer of tests.
-func ofThisLayer[L interface{ name() string }](list []L, everyday []string) []L {
-	if layer.Chosen() == layer.All {
+// ofThisLayer returns the entries of a list that run in the chosen tier.
+func ofThisLayer[L interface{ name() string }](t *testing.T, list []L, everyday []string) []L {
+	t.Helper()
+	if layer.Chosen() == layer.Long {
 		return list
 	}
-	layer.LeaveOut("most libraries", layer.All)
+	t.Run("the others", func(t *testing.T) {
+		layer.Only(t, layer.Long, fmt.Sprintf("%d more libraries and versions", len(list)-len(everyday)))
+	})
 	var few []L
 	for _, l := range list {
 		if slices.Contains(everyday, l.name()) {

@@ -7,10 +7,11 @@ import (
 	"redlock-proxy/integration/rig"
 )
 
-func TestMain(m *testing.M) {
-	rig.Room{
-		In:    layer.Servers,
-		Needs: []rig.Program{rig.RedisServer, rig.RedisCommand, rig.PHP, rig.Phpredis, rig.Predis, rig.Java, rig.Maven, rig.Python},
-		More:  []rig.Program{rig.ValkeyServer, rig.Node, rig.NPM, rig.Ruby, rig.RubyRedis, rig.Compiler, rig.Cargo},
-	}.Main(m)
+var room = rig.Room{
+	In:    layer.Servers,
+	Needs: []rig.Program{rig.RedisServer, rig.RedisCommand},
 }
+
+func TestMain(m *testing.M) { room.Main(m) }
+
+func TestNeeds(t *testing.T) { room.CheckNeeds(t) }

@@ -3,6 +3,8 @@ package conformance
 import (
 	"slices"
 	"testing"
+
+	"redlock-proxy/integration/rig"
 )
 
 func init() {
@@ -22,19 +24,19 @@ func init() {
 				"inspection": "only a session that is written looks at its lock",
 			}},
 
-		{library: "Symfony Lock", variant: "over phpredis", selects: "phpredis", failedNode: "LockAcquiringException", program: php("conformance_symfony.php"), overValkey: true},
-		{library: "Symfony Lock", variant: "over predis", selects: "predis", failedNode: "LockAcquiringException", program: php("conformance_symfony.php")},
+		{library: "Symfony Lock", variant: "over phpredis", selects: "phpredis", failedNode: "LockAcquiringException", program: php("conformance_symfony.php", rig.SymfonyLock), overValkey: true},
+		{library: "Symfony Lock", variant: "over predis", selects: "predis", failedNode: "LockAcquiringException", program: php("conformance_symfony.php", rig.SymfonyLock)},
 
-		{library: "Laravel cache lock", variant: "over phpredis", selects: "phpredis", program: php("conformance_illuminate.php"),
+		{library: "Laravel cache lock", variant: "over phpredis", selects: "phpredis", program: php("conformance_illuminate.php", rig.LaravelCache, rig.LaravelRedis, rig.Laravel),
 			rule: laravel, skips: notProlonged},
-		{library: "Laravel cache lock", variant: "over predis", selects: "predis", program: php("conformance_illuminate.php"),
+		{library: "Laravel cache lock", variant: "over predis", selects: "predis", program: php("conformance_illuminate.php", rig.LaravelCache, rig.LaravelRedis, rig.Laravel),
 			rule: laravel, skips: notProlonged},
-		{library: "Laravel cache lock", variant: "forceRelease", selects: "phpredis-force", program: php("conformance_illuminate.php"),
+		{library: "Laravel cache lock", variant: "forceRelease", selects: "phpredis-force", program: php("conformance_illuminate.php", rig.LaravelCache, rig.LaravelRedis, rig.Laravel),
 			rule: laravel, skips: forced},
 	})
 }
 
 // php runs a program with Debian's PHP libraries.
-func php(script string) func(*testing.T) clientProgram {
-	return interpreted("php", "clients/php/"+script)
+func php(script string, needs ...rig.Program) func(*testing.T) clientProgram {
+	return interpreted("php", "clients/php/"+script, append(needs, rig.PHP, rig.Phpredis, rig.Predis)...)
 }

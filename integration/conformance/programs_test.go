@@ -135,6 +135,7 @@ func (p *talker) release(key, token string) bool { return p.yes("release", key, 
 // again what it has, so later runs need no network.
 func fetchJedis(t *testing.T) string {
 	t.Helper()
+	rig.Need(t, rig.Java, rig.Maven)
 	jars := filepath.Join(rig.Scratch, "jedis")
 	goal := []string{"-q", "-B", "-f", filepath.Join("clients", "java", "pom.xml"),
 		"dependency:copy-dependencies", "-DoutputDirectory=" + jars}

@@ -3,6 +3,8 @@ package conformance
 import (
 	"slices"
 	"testing"
+
+	"redlock-proxy/integration/rig"
 )
 
 func init() {
@@ -62,6 +64,7 @@ func init() {
 func pythonLibrary(script, requirements string) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
 		t.Helper()
+		rig.Need(t, rig.Python, rig.Pip)
 		file := absolute(t, "clients/python/requirements/"+requirements+".txt")
 		dir := installed(t, requirements, []string{file}, func(dir string) error {
 			return fetch(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", file)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"redlock-proxy/integration/rig"
 )
 
 func init() {
@@ -24,6 +26,7 @@ func init() {
 // cache, so that only the first run takes minutes.
 func rust(t *testing.T) clientProgram {
 	t.Helper()
+	rig.Need(t, rig.Cargo)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)

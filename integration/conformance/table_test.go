@@ -15,7 +15,7 @@ const (
 	conformanceReadme  = "README.md"
 	conformanceBegin   = "<!-- conformance: written by the suite, not by hand -->\n"
 	conformanceEnd     = "<!-- end of conformance -->\n"
-	conformanceCommand = "REDLOCK_TEST=all go test ./integration/conformance -run 'TestConformance$' -timeout 1h -conformance.write"
+	conformanceCommand = "REDLOCK_TEST=long go test ./integration/conformance -run 'TestConformance$' -timeout 1h -conformance.write"
 )
 
 var writeConformance = flag.Bool("conformance.write", false, "write the table of TestConformance into the README")

@@ -26,7 +26,7 @@ kill -STOP $$`
 // connection, and with it the lock. If no reply is on the way, its kernel answers for it, and
 // nobody can tell.
 func TestStoppedClient(t *testing.T) {
-	layer.Long(t)
+	layer.Only(t, layer.Long, "takes long")
 	const rule = "lock:*"
 	c := rig.StartCluster(t, rig.Options{MasterTimeout: time.Second, Rules: []string{rule}, RuleMore: map[string]string{rule: "renew: 10m\n    on_disconnect: release"}})
 	if err := c.Upstream.Direct.Set(t.Context(), "large", strings.Repeat("x", 1<<20), 0).Err(); err != nil {

@@ -1,119 +1,124 @@
-// Package layer chooses which tests of the repository run. The environment variable
-// REDLOCK_TEST decides:
+// Package layer chooses which tests of the repository run. There are three tiers, and the
+// environment variable REDLOCK_TEST says which:
 //
-//	(unset)   unit tests, which need nothing but Go, and redis-server if it is installed
-//	servers   also tests over real servers, with clients in PHP, Java, Python and Go
-//	all       also every library, Valkey, and tests that take long
+//	(unset)   unit tests: they need only Go, and use redis-server if it is installed
+//	servers   also tests over real servers and clients: integration/test.sh
+//	long      also what takes hours: integration/test.sh long
 //
-// Tests outside the chosen layer are skipped, so that they never count as passed. One line
-// per package says what was left out and how to run it. In the layers servers and all
-// nothing may be missing: a missing program fails the tests.
+// A test that does not run is skipped, with a text that says what it needs and how to run
+// it. A missing program skips the tests that need it. Where the variable CI is set, it fails
+// them instead, but not in the tier Unit.
+//
+// The go command shows the text of a skipped test only with -v. So the text is also added to
+// the file that REDLOCK_SKIPPED names. test.sh sets the variable and shows the file.
 package layer
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"testing"
 )
 
-// A Layer includes the tests of the layers before it.
+// A Layer is a tier. It includes the tests of the tiers before it.
 type Layer int
 
 const (
 	Unit Layer = iota
 	Servers
-	All
+	Long
 )
 
-const variable = "REDLOCK_TEST"
+// RoomTest is the test that stands for all of its package, where they cannot run.
+const RoomTest = "TestNeeds"
 
-func (l Layer) String() string { return [...]string{"", "servers", "all"}[l] }
+const (
+	variable    = "REDLOCK_TEST"
+	skippedFile = "REDLOCK_SKIPPED"
+)
 
-// Chosen returns the layer that REDLOCK_TEST names. It panics if there is no such layer.
+func (l Layer) String() string { return [...]string{"", "servers", "long"}[l] }
+
+// Chosen returns the tier that REDLOCK_TEST names. It panics if there is no such tier.
 func Chosen() Layer {
-	for _, l := range []Layer{Unit, Servers, All} {
+	for _, l := range []Layer{Unit, Servers, Long} {
 		if os.Getenv(variable) == l.String() {
 			return l
 		}
 	}
-	panic(fmt.Sprintf("%s=%s: it must be unset, servers or all", variable, os.Getenv(variable)))
+	panic(fmt.Sprintf("%s=%s: it must be unset, servers or long", variable, os.Getenv(variable)))
 }
 
-// Long skips a test that takes long, unless the layer is All.
-func Long(t testing.TB) {
+// Only skips a test unless the tier is this one or a later one. The text what says what does
+// not run: "tests over real servers".
+func Only(t testing.TB, in Layer, what string) {
 	t.Helper()
-	OnlyAll(t, "tests that take long")
-}
-
-// OnlyAll skips a test unless the layer is All.
-func OnlyAll(t testing.TB, what string) {
-	t.Helper()
-	if Chosen() < All {
-		LeaveOut(what, All)
-		t.Skipf("%s run with %s=%s", what, variable, All)
+	if Chosen() < in {
+		skip(t, what, in)
 	}
 }
 
-// Program returns the path of a program. If it is missing, the test is skipped in the
-// layer Unit and fails in the others.
-func Program(t testing.TB, name string) string {
+// Program returns the path of a program. If it is missing, see Missing.
+func Program(t testing.TB, name, debian string) string {
 	t.Helper()
 	program, err := exec.LookPath(name)
-	switch {
-	case err == nil:
-	case Chosen() == Unit:
-		LeaveOut("tests that need "+name, Servers)
-		t.Skip(err)
-	default:
-		t.Fatal(err)
+	if err != nil {
+		Missing(t, name, debian)
 	}
 	return program
 }
 
-var said sync.Map
-
-// LeaveOut prints, once per process, which tests of this package do not run, and in which
-// layer they do.
-func LeaveOut(what string, in Layer) {
-	if _, before := said.LoadOrStore(what, true); before {
-		return
+// Missing skips a test that needs something that is not installed. It fails the test instead
+// where CI is set, except in the tier Unit. The text debian names Debian's package.
+func Missing(t testing.TB, what, debian string) {
+	t.Helper()
+	text := fmt.Sprintf("needs %s (Debian package %s)", what, debian)
+	if Chosen() > Unit && os.Getenv("CI") != "" {
+		t.Fatal(text)
 	}
-	of := "."
-	if info, ok := debug.ReadBuildInfo(); ok {
-		_, below, _ := strings.Cut(strings.TrimSuffix(info.Path, ".test"), "/")
-		of = "./" + path.Clean(below)
-	}
-	line := fmt.Sprintf("left out: %s; %s=%s go test %s\n", what, variable, in, of)
-	fmt.Fprint(os.Stderr, line)
-	tellGo(line)
+	skip(t, text, Chosen())
 }
 
-// tellGo writes to the terminal or pipe of the go command that runs this test. The go
-// command itself does not show the output of a package whose tests pass.
-func tellGo(line string) {
-	if !flag.Parsed() {
-		flag.Parse()
+// skip skips a test and says how to run it.
+func skip(t testing.TB, why string, in Layer) {
+	t.Helper()
+	command := "go test " + folder()
+	if name, _, _ := strings.Cut(t.Name(), "/"); name != RoomTest {
+		command += fmt.Sprintf(" -run '^%s$'", name)
 	}
-	process := fmt.Sprintf("/proc/%d/", os.Getppid())
-	if name, err := os.ReadFile(process + "comm"); err != nil || strings.TrimSpace(string(name)) != "go" || testing.Verbose() {
-		return
+	if in != Unit {
+		command = fmt.Sprintf("%s=%s %s", variable, in, command)
 	}
-	out, err := os.Stat(filepath.Join(process, "fd/2"))
-	if err != nil || out.Mode()&(os.ModeCharDevice|os.ModeNamedPipe) == 0 {
-		return
+	text := why + ": " + command
+	if file := os.Getenv(skippedFile); file != "" {
+		if err := add(file, text+"\n"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if own, err := os.Stderr.Stat(); err != nil || os.SameFile(own, out) {
-		return
+	t.Skip(text)
+}
+
+// folder returns the folder of the package that is tested, as the go command wants it.
+func folder() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "."
 	}
-	if stderr, err := os.OpenFile(filepath.Join(process, "fd/2"), os.O_WRONLY, 0); err == nil {
-		defer stderr.Close()
-		_, _ = stderr.WriteString(line)
+	_, below, _ := strings.Cut(strings.TrimSuffix(info.Path, ".test"), "/")
+	return "./" + path.Clean(below)
+}
+
+// add appends a line to a file to which other processes append, too.
+func add(file, line string) error {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
 	}
+	if _, err := f.WriteString(line); err != nil {
+		return err
+	}
+	return f.Close()
 }

@@ -28,7 +28,7 @@ const crowdSize = 50_000
 // served again. Delays are only reported: they depend on the machine. If it is so busy that masters
 // answer too late, clients get QUORUMLOST and ask again.
 func TestCrowdOfIdleClients(t *testing.T) {
-	layer.Long(t)
+	layer.Only(t, layer.Long, "takes long")
 	size := crowdSize
 	if most := openFiles(t) - 1000; size > most {
 		t.Logf("only %d clients: the limit of open files is %d", most, most+1000)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -30,18 +30,28 @@ var (
 	Promtool       = Program{name: "promtool", debian: "prometheus"}
 	PHP            = Program{name: "php", debian: "php-cli"}
 	Phpredis       = Program{name: "phpredis", debian: "php-redis", look: []string{"php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"}}
-	Predis         = Program{name: "Predis", debian: "php-predis", look: []string{"php", "-r", "require 'Predis/autoload.php';"}}
+	Predis         = phpLibrary("Predis", "php-predis", "Predis")
+	SymfonyLock    = phpLibrary("Symfony's Lock", "php-symfony-lock", "Symfony/Component/Lock")
+	LaravelCache   = phpLibrary("Laravel's cache", "php-illuminate-cache", "Illuminate/Cache")
+	LaravelRedis   = phpLibrary("Laravel's Redis", "php-illuminate-redis", "Illuminate/Redis")
+	Laravel        = phpLibrary("Laravel's container", "php-illuminate-container", "Illuminate/Container")
 	Java           = Program{name: "javac", debian: "default-jdk-headless"}
 	Maven          = Program{name: "mvn", debian: "maven"}
 	Python         = Program{name: "python3", debian: "python3"}
+	Pip            = Program{name: "pip", debian: "python3-pip", look: []string{"python3", "-m", "pip", "--version"}}
 	Node           = Program{name: "node", debian: "nodejs"}
 	NPM            = Program{name: "npm", debian: "npm"}
 	Ruby           = Program{name: "ruby", debian: "ruby"}
 	RubyRedis      = Program{name: "redis-rb", debian: "ruby-redis", look: []string{"ruby", "-e", "require 'redis'"}}
 	Compiler       = Program{name: "g++", debian: "g++"}
+	Hiredis        = Program{name: "hiredis", debian: "libhiredis-dev", look: []string{"test", "-e", "/usr/include/hiredis/hiredis.h"}}
 	Chromium       = Program{name: "chromium", debian: "chromium"}
 	Cargo          = Program{name: "cargo", debian: "cargo, in Debian 12 too old: https://rustup.rs"}
 )
+
+func phpLibrary(name, debian, folder string) Program {
+	return Program{name: name, debian: debian, look: []string{"php", "-r", fmt.Sprintf("exit((@include '%s/autoload.php') === false ? 1 : 0);", folder)}}
+}
 
 func (p Program) isThere() bool {
 	if p.look != nil {
@@ -56,32 +66,40 @@ var (
 	ProxyBinary string // built with the race detector
 )
 
-// A Room is the layer of a package's tests and the programs that they need.
+// A Room is the tier of a package's tests and the programs that all of them need.
 type Room struct {
-	In    layer.Layer // the first layer in which they run
+	In    layer.Layer // the first tier in which they run
 	Needs []Program
-	More  []Program // needed too in the layer all
 }
 
 // Main runs the tests of a room and ends the process. The tests run in the folder
-// integration and have the proxy's binary. In a layer below the room's own, no test runs.
+// integration and have the proxy's binary. If the tier is below the room's own or a program
+// is missing, only layer.RoomTest runs, which each room has. It calls CheckNeeds.
 func (r Room) Main(m *testing.M) {
 	os.Exit(r.run(m))
 }
 
+// CheckNeeds skips or fails the test if the tests of the room cannot run.
+func (r Room) CheckNeeds(t *testing.T) {
+	t.Helper()
+	layer.Only(t, r.In, "all tests of this room")
+	Need(t, r.Needs...)
+}
+
+// Need skips or fails a test if one of these programs is missing, as layer.Missing says.
+func Need(t testing.TB, programs ...Program) {
+	t.Helper()
+	for _, p := range programs {
+		if !p.isThere() {
+			layer.Missing(t, p.name, p.debian)
+		}
+	}
+}
+
 func (r Room) run(m *testing.M) int {
-	if layer.Chosen() < r.In {
-		layer.LeaveOut("all tests of this package", r.In)
-		_ = flag.Set("test.run", "^$") // then the go command reports that no test ran
+	if layer.Chosen() < r.In || slices.ContainsFunc(r.Needs, func(p Program) bool { return !p.isThere() }) {
+		_ = flag.Set("test.run", "^"+layer.RoomTest+"$")
 		return m.Run()
-	}
-	needs := r.Needs
-	if layer.Chosen() == layer.All {
-		needs = append(needs, r.More...)
-	}
-	if missing := missingPrograms(needs); len(missing) > 0 {
-		fmt.Fprintln(os.Stderr, "FAIL, missing:", strings.Join(missing, ", "))
-		return 1
 	}
 	err := os.Chdir("..")
 	if err == nil {
@@ -96,16 +114,6 @@ func (r Room) run(m *testing.M) int {
 		return 1
 	}
 	return m.Run()
-}
-
-func missingPrograms(programs []Program) []string {
-	var missing []string
-	for _, p := range programs {
-		if !p.isThere() {
-			missing = append(missing, fmt.Sprintf("%s (Debian package %s)", p.name, p.debian))
-		}
-	}
-	return missing
 }
 
 // proxyOfTheseSources builds the proxy with the race detector. Each room gets its own

@@ -7,9 +7,11 @@ import (
 	"redlock-proxy/integration/rig"
 )
 
-func TestMain(m *testing.M) {
-	rig.Room{
-		In:    layer.Servers,
-		Needs: []rig.Program{rig.RedisServer, rig.SystemdAnalyze, rig.Promtool},
-	}.Main(m)
+var room = rig.Room{
+	In:    layer.Servers,
+	Needs: []rig.Program{rig.RedisServer},
 }
+
+func TestMain(m *testing.M) { room.Main(m) }
+
+func TestNeeds(t *testing.T) { room.CheckNeeds(t) }

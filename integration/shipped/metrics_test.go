@@ -20,6 +20,7 @@ import (
 // TestAlertRules: promtool accepts the rules. Each alert fires when it should, and not
 // before.
 func TestAlertRules(t *testing.T) {
+	rig.Need(t, rig.Promtool)
 	for _, args := range [][]string{
 		{"check", "rules", "../deploy/prometheus/alerts.yaml"},
 		{"test", "rules", "../deploy/prometheus/alerts_test.yaml"},

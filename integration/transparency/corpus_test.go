@@ -54,7 +54,8 @@ func TestEveryKeyedCommand(t *testing.T) {
 // over Valkey servers as from one Valkey server. One error is different: libraries know
 // it only in Redis's words.
 func TestCorpusOverValkey(t *testing.T) {
-	layer.OnlyAll(t, "tests over Valkey")
+	layer.Only(t, layer.Long, "runs over Valkey")
+	rig.Need(t, rig.ValkeyServer)
 	c := rig.StartServersOf(t, "valkey-server")
 	c.Proxy = c.AddProxy(t, rig.Options{})
 	plain := rig.NewServer(t, "plain")

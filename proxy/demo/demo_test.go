@@ -17,7 +17,7 @@ import (
 
 // Five masters and an upstream answer. The end leaves neither processes nor files.
 func TestServersStartAndEnd(t *testing.T) {
-	layer.Program(t, "redis-server")
+	layer.Program(t, "redis-server", "redis-server")
 	t.Setenv("TMPDIR", t.TempDir())
 	cfg := config.Demo()
 	end, err := Prepare(t.Context(), cfg)

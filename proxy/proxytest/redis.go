@@ -34,7 +34,7 @@ type Redis struct {
 // line.
 func StartRedis(t *testing.T, args ...string) *Redis {
 	t.Helper()
-	binary := layer.Program(t, "redis-server")
+	binary := layer.Program(t, "redis-server", "redis-server")
 	dir, err := os.MkdirTemp("", "redis") // t.TempDir is too long for a socket's name
 	if err != nil {
 		t.Fatal(err)

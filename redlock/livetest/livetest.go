@@ -30,7 +30,7 @@ type Server struct {
 // of a machine without it.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path := layer.Program(t, "redis-server")
+	path := layer.Program(t, "redis-server", "redis-server")
 	dir, err := os.MkdirTemp("", "redlock") // t.TempDir may be too long for a socket's name
 	if err != nil {
 		t.Fatal(err)
