@@ -43,8 +43,9 @@ func simulatedWorlds() int {
 func simSeeds(t *testing.T) []uint64 {
 	var seeds []uint64
 	if *simSeed == "" {
+		first := layer.Seed(t)
 		for i := range simulatedWorlds() {
-			seeds = append(seeds, uint64(i+1))
+			seeds = append(seeds, first+uint64(i))
 		}
 		return seeds
 	}

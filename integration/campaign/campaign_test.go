@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"redlock-proxy/integration/history"
+	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 
 	"github.com/redis/go-redis/v9"
@@ -29,19 +30,19 @@ import (
 //
 //	CAMPAIGN_TIME    its length, 30s if not given. It goes on until every fault has struck
 //	                 and CAMPAIGN_CYCLES locks were taken and released
-//	CAMPAIGN_SEED    the order of the faults
 //	CAMPAIGN_FAULTS  names of faults, with commas between them: only these strike
 //	CAMPAIGN_WIDTH   the number of locks of each style, each with its own clients (1)
 //	CAMPAIGN_CALM    the approximate number of locks taken between two faults (8)
 //
-// The machine schedules the clients, so a seed repeats the faults and not the run.
+// The seed (layer.Seed) chooses the order of the faults. The machine schedules the clients, so
+// a seed repeats the faults and not the run.
 func TestCampaign(t *testing.T) {
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("CAMPAIGN_TIME"), "30s"))
 	if err != nil {
 		t.Fatalf("CAMPAIGN_TIME: %v", err)
 	}
 	cycles := campaignNumber(t, "CAMPAIGN_CYCLES", 0)
-	seed := campaignSeed(t)
+	seed := layer.Seed(t, "CAMPAIGN_TIME", "CAMPAIGN_CYCLES", "CAMPAIGN_FAULTS", "CAMPAIGN_WIDTH", "CAMPAIGN_CALM")
 	c := startCampaign(t, rig.ProxyBinary)
 	d := &director{campaign: c, random: rand.New(rand.NewPCG(seed, 0)), deck: campaignDeck(t), grantsBetween: campaignNumber(t, "CAMPAIGN_CALM", usualCalm)}
 	over := time.Now().Add(length)
@@ -55,7 +56,6 @@ func TestCampaign(t *testing.T) {
 		c.explain(d, wrong[0].At)
 	}
 	if t.Failed() {
-		t.Logf("the same faults again: REDLOCK_TEST=long CAMPAIGN_TIME=%s CAMPAIGN_SEED=%d go test -run '^TestCampaign$' ./integration/campaign", length, seed)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.registers)) {
@@ -94,19 +94,6 @@ func campaignNumber(t testing.TB, name string, usual int64) int64 {
 		t.Fatalf("%s: %q is not a number", name, text)
 	}
 	return n
-}
-
-func campaignSeed(t testing.TB) uint64 {
-	t.Helper()
-	text := os.Getenv("CAMPAIGN_SEED")
-	if text == "" {
-		return uint64(time.Now().UnixNano())
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("CAMPAIGN_SEED: %v", err)
-	}
-	return seed
 }
 
 // A campaign is masters with clocks that can jump, proxies, a link from each proxy to each

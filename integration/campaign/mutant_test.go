@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 )
 
@@ -32,7 +33,7 @@ func TestCampaignFindsUncheckedMasters(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(decks)) {
 		t.Run(name, func(t *testing.T) {
 			c := startCampaign(t, binary)
-			d := &director{campaign: c, random: rand.New(rand.NewPCG(campaignSeed(t), 0)), deck: decks[name], grantsBetween: usualCalm}
+			d := &director{campaign: c, random: rand.New(rand.NewPCG(layer.Seed(t), 0)), deck: decks[name], grantsBetween: usualCalm}
 			until := time.Now().Add(5 * rig.Patience) // it usually takes seconds, but the lock that a fault meets is chance
 			c.run(d, func() bool { return c.breached() || time.Now().After(until) })
 			if !c.breached() {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redlock-proxy/integration/history"
+	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 
 	"github.com/redis/go-redis/v9"
@@ -27,7 +28,8 @@ import (
 //
 //	REDLOCK_TEST=long SOAK_TIME=1h go test ./integration/campaign -run '^TestSoak$' -timeout 2h
 //
-// SOAK_TIME is the length, 40s if not given.
+// SOAK_TIME is the length, 40s if not given. The seed (layer.Seed) chooses the order of the
+// faults.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("SOAK_TIME"), "40s"))
 	if err != nil {
@@ -87,7 +89,7 @@ func startSoak(t *testing.T) *soak {
 	t.Helper()
 	redis.SetLogger(rig.Silence{})
 	s := &soak{
-		t: t, Cluster: rig.StartServers(t), register: map[string]*history.Register{}, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
+		t: t, Cluster: rig.StartServers(t), register: map[string]*history.Register{}, random: rand.New(rand.NewPCG(layer.Seed(t, "SOAK_TIME"), 0)),
 		done: map[string]int{}, failed: map[string]int{}, errors: map[string]error{}, struck: map[string]int{},
 	}
 	s.options = s.With(rig.Options{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/integration/history"
+	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 
 	"github.com/redis/go-redis/v9"
@@ -25,11 +26,12 @@ func TestHistoryUnderFaults(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 8*time.Second)
 	defer stop()
 	var wg sync.WaitGroup
-	wg.Go(func() { breakMasters(ctx, c) })
+	seed := layer.Seed(t)
+	wg.Go(func() { breakMasters(ctx, c, rand.New(rand.NewPCG(seed, 0))) })
 	start := time.Now()
 	histories := make([][]history.Call, 8)
 	for i := range histories {
-		wg.Go(func() { histories[i] = useLock(ctx, i, clients[i%len(clients)], start) })
+		wg.Go(func() { histories[i] = useLock(ctx, i, clients[i%len(clients)], start, rand.New(rand.NewPCG(seed, uint64(i+1)))) })
 	}
 	wg.Wait()
 
@@ -59,7 +61,7 @@ func TestHistoryUnderFaults(t *testing.T) {
 
 // useLock acquires and releases the lock until ctx ends. Then it releases what it still
 // holds.
-func useLock(ctx context.Context, id int, client *redis.Client, start time.Time) []history.Call {
+func useLock(ctx context.Context, id int, client *redis.Client, start time.Time, random *rand.Rand) []history.Call {
 	const lease = 10 * time.Minute // longer than the test, so that no lease runs out and excuses an overlap
 	var calls []history.Call
 	do := func(what history.Question, token string, f func(ctx context.Context) (bool, error)) history.Answer {
@@ -77,7 +79,7 @@ func useLock(ctx context.Context, id int, client *redis.Client, start time.Time)
 			return rig.Acquire(ctx, client, "lock:history", token, lease)
 		})
 		if taken != history.Yes {
-			time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+			time.Sleep(time.Duration(random.IntN(5)) * time.Millisecond)
 			continue
 		}
 		for deadline := time.Now().Add(rig.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -94,18 +96,18 @@ func useLock(ctx context.Context, id int, client *redis.Client, start time.Time)
 
 // breakMasters pauses one master and cuts the connections of another, again and again
 // until ctx ends. It leaves all masters running.
-func breakMasters(ctx context.Context, c *rig.Cluster) {
+func breakMasters(ctx context.Context, c *rig.Cluster, random *rand.Rand) {
 	for ctx.Err() == nil {
-		order := rand.Perm(rig.MasterCount)
+		order := random.Perm(rig.MasterCount)
 		paused, cut := c.Masters[order[0]], c.Masters[order[1]]
 		paused.Pause()
 		for range 4 {
 			limited, cancel := context.WithTimeout(context.Background(), time.Second)
 			cut.Direct.Do(limited, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 			cancel()
-			rig.Pause(ctx, time.Duration(20+rand.IntN(100))*time.Millisecond)
+			rig.Pause(ctx, time.Duration(20+random.IntN(100))*time.Millisecond)
 		}
 		paused.Resume()
-		rig.Pause(ctx, time.Duration(rand.IntN(100))*time.Millisecond)
+		rig.Pause(ctx, time.Duration(random.IntN(100))*time.Millisecond)
 	}
 }

@@ -15,10 +15,12 @@ package layer
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -36,8 +38,9 @@ const (
 const RoomTest = "TestNeeds"
 
 const (
-	variable    = "REDLOCK_TEST"
-	skippedFile = "REDLOCK_SKIPPED"
+	variable     = "REDLOCK_TEST"
+	skippedFile  = "REDLOCK_SKIPPED"
+	seedVariable = "REDLOCK_SEED"
 )
 
 func (l Layer) String() string { return [...]string{"", "servers", "long"}[l] }
@@ -85,6 +88,42 @@ func Missing(t testing.TB, what, debian string) {
 // skip skips a test and says how to run it.
 func skip(t testing.TB, why string, in Layer) {
 	t.Helper()
+	text := why + ": " + command(t, in)
+	if file := os.Getenv(skippedFile); file != "" {
+		if err := add(file, text+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Skip(text)
+}
+
+// Seed returns the seed of a test that draws random numbers. It is 1, so that an old fault
+// never strikes somebody else's change. In the tier Long it is another one each time. The
+// variable REDLOCK_SEED chooses one. Seed prints the command that repeats the test with this
+// seed, and with these settings, which are names of variables.
+func Seed(t testing.TB, settings ...string) uint64 {
+	t.Helper()
+	seed := uint64(1)
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVariable, err)
+		}
+	} else if Chosen() == Long {
+		seed = rand.Uint64N(1_000_000_000)
+	}
+	repeat := fmt.Sprintf("%s=%d", seedVariable, seed)
+	for _, name := range settings {
+		if value := os.Getenv(name); value != "" {
+			repeat += fmt.Sprintf(" %s=%s", name, value)
+		}
+	}
+	t.Logf("repeat with: %s %s", repeat, command(t, Chosen()))
+	return seed
+}
+
+// command returns the command that runs a test in a tier.
+func command(t testing.TB, in Layer) string {
 	command := "go test " + folder()
 	if name, _, _ := strings.Cut(t.Name(), "/"); name != RoomTest {
 		command += fmt.Sprintf(" -run '^%s$'", name)
@@ -92,13 +131,7 @@ func skip(t testing.TB, why string, in Layer) {
 	if in != Unit {
 		command = fmt.Sprintf("%s=%s %s", variable, in, command)
 	}
-	text := why + ": " + command
-	if file := os.Getenv(skippedFile); file != "" {
-		if err := add(file, text+"\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Skip(text)
+	return command
 }
 
 // folder returns the folder of the package that is tested, as the go command wants it.

@@ -57,3 +57,21 @@ type failure struct {
 
 func (f *failure) Fatal(...any) { f.fatal = true }
 func (f *failure) Skip(...any)  {}
+
+// A seed is fixed, except in the tier Long, and the variable chooses one.
+func TestSeed(t *testing.T) {
+	for _, tier := range []Layer{Unit, Servers} {
+		t.Setenv(variable, tier.String())
+		if seed := Seed(t); seed != 1 {
+			t.Errorf("in the tier %q the seed is %d", tier, seed)
+		}
+	}
+	t.Setenv(variable, Long.String())
+	if one, other := Seed(t), Seed(t); one == other {
+		t.Errorf("in the tier long the seed is %d again", one)
+	}
+	t.Setenv(seedVariable, "7")
+	if seed := Seed(t); seed != 7 {
+		t.Errorf("the seed is %d, not 7", seed)
+	}
+}

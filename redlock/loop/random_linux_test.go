@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/integration/layer"
 )
 
 // A copier is a task that sends back what comes. It pauses its socket when it has too much, waits
@@ -138,8 +140,7 @@ func visit(c net.Conn, random *rand.Rand, breaks bool) error {
 // Many copiers at once, some of whose clients leave at any moment.
 func TestRandomTraffic(t *testing.T) {
 	forEachNetwork(t, func(t *testing.T, network string) {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
+		seed := layer.Seed(t)
 		l := start(t)
 		var wg sync.WaitGroup
 		for i := range uint64(24) {

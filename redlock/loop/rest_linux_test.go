@@ -6,14 +6,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/integration/layer"
 )
 
 // A task that rests is called again after each Unpark, wherever its turn ended, and none is lost.
 func TestARestingTaskIsCalledAgain(t *testing.T) {
 	const items = 20_000
 	l := start(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := layer.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var produced atomic.Int64
 	seen, turns := int64(0), 0

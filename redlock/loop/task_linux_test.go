@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"redlock-proxy/integration/layer"
 )
 
 // A task goes between the loop and a goroutine. This also holds that the loop does not lock its
@@ -67,8 +69,7 @@ func TestUnparkIsNeverLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const items = 20_000
 			l := start(t)
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := layer.Seed(t)
 			var produced atomic.Int64
 			var task atomic.Pointer[Task]
 			ready, done := make(chan struct{}), make(chan struct{})

@@ -37,8 +37,9 @@ func build(m *livetest.Server, of, key string, list []string, shuffled bool) {
 	groups := slices.Collect(slices.Chunk(list, 2))
 	if shuffled {
 		list = slices.Clone(list)
-		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		rand.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+		random := rand.New(rand.NewPCG(1, 2))
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 	}
 	m.Must("DEL", key)
 	switch of {
