@@ -1,3 +1,5 @@
+//go:build !race
+
 package redlock
 
 import (
@@ -36,8 +38,9 @@ func (h *holder) cycle(tb testing.TB) {
 }
 
 // mostAllocations is the largest number of allocations of a cycle over five masters. It
-// includes late answers and what pools lose under the race detector. BenchmarkCycle shows the present number.
-const mostAllocations = 16
+// leaves one for late answers. Under the race detector pools lose what they hold, so this file is
+// not built with it. BenchmarkCycle shows the present number.
+const mostAllocations = 9
 
 func TestAllocationsOfACycle(t *testing.T) {
 	h := startLiveSet(t, 5).holder()

@@ -8,7 +8,7 @@ import (
 )
 
 // A seed gives the same run each time, with two exceptions. The race detector makes the
-// scheduler random, so this test is not built with it. A busy machine may preempt a
+// scheduler random, so this file is not built with it. A busy machine may preempt a
 // goroutine and change the order of two that run at the same moment. So only one of a few
 // repetitions must be the same.
 func TestSimulationReplaysASeed(t *testing.T) {
