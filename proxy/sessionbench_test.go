@@ -137,22 +137,6 @@ func benchmarkSession(b *testing.B, command, reply string, pipeline int) {
 	b.ReportMetric(float64(b.N*pipeline)/b.Elapsed().Seconds(), "commands/s")
 }
 
-// TestForwardingDoesNotAllocate counts in the whole process: session, loop,
-// and the test's own client and upstream. With the race detector it only forwards.
-func TestForwardingDoesNotAllocate(t *testing.T) {
-	for _, pipeline := range []int{1, 16} {
-		for command, reply := range map[string]string{benchGet: benchValue, benchSet: wire.OK} {
-			for _, shares := range []bool{false, true} {
-				client := newPipeliner(t, command, reply, pipeline, shares)
-				client.turn(t)
-				if n := testing.AllocsPerRun(200, func() { client.turn(t) }); n != 0 && !poolsForget {
-					t.Errorf("%d times %q, shared %v: %v allocations", pipeline, command, shares, n)
-				}
-			}
-		}
-	}
-}
-
 const (
 	benchGet   = "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n"
 	benchSet   = "*3\r\n$3\r\nSET\r\n$16\r\nkey:000000012345\r\n$3\r\nxxx\r\n"
