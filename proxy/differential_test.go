@@ -31,15 +31,15 @@ func withoutIncidentals(reply string) string {
 
 // converse sends the steps one after the other, each when the answer to the
 // one before has come, then half-closes, and returns all that was received.
-// An answer is over when as many values as wanted have come, or, where nothing
-// is known about it, when settle says so and nothing more comes.
+// An answer is over when as many values as wanted have come. If want is nil, the client
+// speaks to Redis itself, and settle returns when Redis has answered.
 func converse(client *testClient, steps []string, want []string, settle func()) (answers []string) {
 	client.t.Helper()
 	for i, step := range steps {
 		_, _ = client.Write([]byte(step)) // fails after QUIT
 		if want == nil {
 			settle()
-			answers = append(answers, client.untilQuiet())
+			answers = append(answers, client.received())
 			continue
 		}
 		answers = append(answers, client.values(countValues(want[i])))

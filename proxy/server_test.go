@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -49,7 +50,10 @@ func TestDrain(t *testing.T) {
 	go func() { ended <- p.server.Shutdown(t.Context()) }()
 	idle.expectEnd("")
 	forwarding.expectEnd("")
-	busy.expectQuiet()
+	eventually(t, "the busy session is told", func() bool {
+		left := p.server.Sessions()
+		return len(left) == 1 && left[0].HasEnded(session.Draining)
+	})
 	close(p.locks.released)
 	busy.expectEnd("+OK\r\n$-1\r\n")
 	if err := <-ended; err != nil {

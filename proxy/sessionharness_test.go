@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -325,16 +326,6 @@ func (c *testClient) expectEnd(want string) {
 	}
 }
 
-// expectQuiet asserts that nothing comes for a moment.
-func (c *testClient) expectQuiet() {
-	c.t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Millisecond))
-	got := make([]byte, 100)
-	if n, _ := c.Read(got); n > 0 {
-		c.t.Fatalf("got %q, want nothing", got[:n])
-	}
-}
-
 func (c *testClient) halfClose() {
 	c.t.Helper()
 	if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -342,18 +333,23 @@ func (c *testClient) halfClose() {
 	}
 }
 
-// untilQuiet reads what comes until nothing has come for a moment.
-func (c *testClient) untilQuiet() string {
-	var got []byte
-	buf := make([]byte, 64<<10)
-	for {
-		_ = c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
-		n, err := c.Read(buf)
-		got = append(got, buf[:n]...)
-		if err != nil {
-			return string(got)
-		}
+// received returns what has come. It waits for nothing.
+func (c *testClient) received() (text string) {
+	c.t.Helper()
+	raw, err := c.Conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	buf := make([]byte, 64<<10)
+	_ = c.SetReadDeadline(time.Time{})
+	_ = raw.Read(func(fd uintptr) (done bool) {
+		n, _ := syscall.Read(int(fd), buf)
+		for ; n > 0; n, _ = syscall.Read(int(fd), buf) {
+			text += string(buf[:n])
+		}
+		return true
+	})
+	return text
 }
 
 // eventually waits for a condition that another goroutine brings about.

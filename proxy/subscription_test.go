@@ -181,7 +181,7 @@ func TestLockChannelsInMultiAndPipe(t *testing.T) {
 // A subscription that the upstream refuses gets no messages from the masters either.
 func TestRefusedSubscription(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	redis.Ask(t, "ACL SETUSER limited on nopass +@all ~* &allowed")
+	redis.Ask(t, "ACL SETUSER limited on nopass +@all ~* &lock:allowed")
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure, func(c *testConfig) {
 		c.Upstream = config.UpstreamLogin{User: "limited", Password: "x"}
@@ -191,7 +191,10 @@ func TestRefusedSubscription(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	masters.publish("lock:a", "x")
-	client.ask("PING\r\n", "+PONG\r\n")
+	client.ask("SUBSCRIBE lock:allowed\r\n", confirmed(">", "subscribe", "lock:allowed", 1))
+	masters.publish("lock:b", "x")
+	masters.publish("lock:allowed", "x")
+	client.expect(told(">", "message", "lock:allowed", "x")) // and nothing before it
 }
 
 func TestSubscriberThatDoesNotRead(t *testing.T) {

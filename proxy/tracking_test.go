@@ -33,6 +33,16 @@ func trackingClient(t *testing.T, redis *proxytest.Redis, options string) (*test
 	return client, masters, p
 }
 
+// expectNothingBefore reads a key, has it changed, and expects that the client hears of this next.
+// What the client's listener had to do before is done then, and all that it had to say has come:
+// one goroutine does both in order.
+func (c *testClient) expectNothingBefore(masters *fakeMasters, key string) {
+	c.t.Helper()
+	c.ask("GET "+key+"\r\n", "_\r\n")
+	masters.change(key)
+	c.expect(invalidated(key))
+}
+
 func TestInvalidationsOfLockKeys(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	for name, upstream := range map[string]*proxytest.Redis{"upstream": redis, "no upstream": nil} {
@@ -43,15 +53,14 @@ func TestInvalidationsOfLockKeys(t *testing.T) {
 			masters.change("lock:a")
 			masters.change("lock:a") // a client is told once, until it reads the key again
 			client.expect(invalidated("lock:a"))
-			client.ask("PING\r\n", "+PONG\r\n")
-			client.expectQuiet()
+			client.expectNothingBefore(masters, "lock:z")
 			client.ask("GET lock:a\r\nMGET lock:b lock:c\r\nMULTI\r\nGET lock:d\r\nEXEC\r\n", "_\r\n*2\r\n_\r\n_\r\n+OK\r\n+QUEUED\r\n*1\r\n_\r\n")
 			client.ask("EVAL x 1 lock:e\r\n", "-ERR the test has no such lock command\r\n")
 			for _, key := range []string{"lock:a", "lock:c", "lock:d", "lock:e"} {
 				masters.change(key)
 				client.expect(invalidated(key))
 			}
-			masters.expectRequests(t, "+key lock:a", "+key lock:b lock:c", "+key lock:d", "+key lock:e")
+			masters.expectRequests(t, "+key lock:a", "+key lock:z", "+key lock:b lock:c", "+key lock:d", "+key lock:e")
 			client.ask("CLIENT TRACKING OFF\r\n", "+OK\r\n")
 			masters.expectNobody(t)
 			client.ask("CLIENT TRACKING ON\r\nGET lock:f\r\n", "+OK\r\n_\r\n")
@@ -67,11 +76,12 @@ func TestInvalidationsComeBehindReplies(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure)
 	client := p.dial(t)
-	client.ask("HELLO 3\r\nCLIENT TRACKING ON\r\n", helloText(3)+"+OK\r\n")
+	client.ask("HELLO 3\r\nCLIENT TRACKING ON\r\nGET lock:other\r\n", helloText(3)+"+OK\r\n_\r\n")
 	client.send("GET lock:slow\r\n")
 	<-p.locks.entered
 	masters.change("lock:slow")
-	client.expectQuiet()
+	masters.change("lock:other")
+	client.expect(invalidated("lock:other")) // which waits for no reply
 	close(p.locks.released)
 	client.expect(wire.OK + invalidated("lock:slow"))
 
@@ -120,9 +130,10 @@ func TestTrackingInRESP2(t *testing.T) {
 	masters := &fakeMasters{}
 	client := startTestProxy(t, nil, masters.configure).dial(t)
 	client.ask("CLIENT TRACKING ON\r\nGET lock:a\r\n", "+OK\r\n$-1\r\n")
+	client.ask("SUBSCRIBE lock:b\r\n", confirmed("*", "subscribe", "lock:b", 1))
 	masters.change("lock:a")
-	client.ask("PING\r\n", "+PONG\r\n")
-	client.expectQuiet()
+	masters.publish("lock:b", "x")
+	client.expect(told("*", "message", "lock:b", "x")) // and nothing before it
 }
 
 func TestNoLoop(t *testing.T) {
@@ -142,13 +153,15 @@ func TestNoLoop(t *testing.T) {
 	eventually(t, "the key is looked at", func() bool { return looks() == 2 })
 	masters.change("lock:a")
 	eventually(t, "the key is looked at again", func() bool { return looks() == 3 })
-	client.expectQuiet()
+	client.expectNothingBefore(masters, "lock:y") // then the look is over
+	client.expectNothingBefore(masters, "lock:z") // and what came of it has come
 	// Once somebody else has it, the client is told, and once only.
 	hold(other)
 	masters.change("lock:a")
 	masters.change("lock:a")
 	client.expect(invalidated("lock:a"))
-	client.expectQuiet()
+	client.expectNothingBefore(masters, "lock:y")
+	client.expectNothingBefore(masters, "lock:z")
 	// A waiter whose try was refused is told at once, without a look.
 	client.ask("GET lock:a\r\nSET lock:a "+mine+" NX\r\n", bulk(other)+"_\r\n")
 	before := looks()
@@ -186,7 +199,8 @@ func TestNoLoopTellsOfAnotherEnd(t *testing.T) {
 			masters.change("lock:a")
 			eventually(t, "the key is looked at", func() bool { return looks() == before+1+i })
 		}
-		client.expectQuiet()
+		client.expectNothingBefore(masters, "lock:y") // then the look is over
+		client.expectNothingBefore(masters, "lock:z") // and what came of it has come
 	}
 	client.ask("SET lock:a "+mine+" NX\r\n", "+OK\r\n")
 	for _, other := range []time.Duration{time.Minute, 2 * time.Hour, 0} {
@@ -293,10 +307,10 @@ func TestTrackingAtTheUpstream(t *testing.T) {
 	client.ask("CLIENT CACHING NO\r\nGET lock:a\r\nGET c\r\n", "+OK\r\n_\r\n_\r\n")
 	client.ask("CLIENT CACHING NO\r\nMULTI\r\nGET d\r\nEXEC\r\nGET e\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n_\r\n_\r\n")
 	client.ask("CLIENT CACHING NO\r\nMGET f lock:f\r\nMGET g lock:g\r\n", "+OK\r\n*2\r\n_\r\n_\r\n*2\r\n_\r\n_\r\n")
-	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+	client.ask("GET last\r\n", "_\r\n")
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "last"} {
 		redis.Ask(t, "SET "+key+" 1")
 	}
-	client.expect(invalidated("b") + invalidated("c") + invalidated("e") + invalidated("g"))
-	client.expectQuiet()
+	client.expect(invalidated("b") + invalidated("c") + invalidated("e") + invalidated("g") + invalidated("last"))
 	masters.expectRequests(t, "+key lock:g")
 }

@@ -73,10 +73,11 @@ func TestLockCommandWaitsForItsTurn(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
-	client.send("PING\r\nBLPOP q 0\r\nSET lock:a 1 NX\r\nGET lock:a\r\nGET k\r\nGET lock:a\r\n")
+	client.send("PING\r\nBLPOP q 0\r\nSET lock:a 1 NX\r\nGET lock:a\r\nGET k\r\n")
 	client.expect("+PONG\r\n")
 	eventually(t, "the client blocks", blockedClients(t, redis, 1))
-	client.expectQuiet()
+	client.send("GET lock:a\r\n")
+	eventually(t, "it is read ahead, so the session is about the first lock command", func() bool { return p.env.Budget.InUse() > 0 })
 	if calls := p.locks.seen(); len(calls) > 0 {
 		t.Fatalf("the lock plane was asked out of turn: %q", calls)
 	}
@@ -110,11 +111,14 @@ func TestSlowLockCommandHoldsUpWhatFollows(t *testing.T) {
 	client := p.dial(t)
 	client.send("SET lock:slow 1 NX\r\n")
 	<-p.locks.entered
-	client.send("SET k v\r\n")
+	client.send("INCR k\r\n")
 	client.send("GET k\r\nGET lock:none\r\n" + strings.Repeat("PING\r\n", 100_000))
-	client.expectQuiet()
+	eventually(t, "all that may be is read ahead", func() bool { return p.env.Budget.InUse() > 500_000 })
+	if n := redis.Settle(t); n != 1 {
+		t.Errorf("the session has reached the upstream before the lock command's reply: %d connections", n)
+	}
 	close(p.locks.released)
-	client.expect("+OK\r\n+OK\r\n$1\r\nv\r\n$-1\r\n" + strings.Repeat("+PONG\r\n", 100_000))
+	client.expect("+OK\r\n:1\r\n$1\r\n1\r\n$-1\r\n" + strings.Repeat("+PONG\r\n", 100_000))
 }
 
 func TestUpstreamDown(t *testing.T) {

@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"bufio"
 	"strings"
 	"testing"
+	"time"
 
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
@@ -20,10 +22,7 @@ func TestExecNamesWhatTheUpstreamRefusesSince(t *testing.T) {
 	redis.Ask(t, "CONFIG SET replica-serve-stale-data no")
 	redis.Ask(t, "REPLICAOF 127.0.0.1 1")
 	direct.send("EXEC\r\n")
-	want := direct.untilQuiet()
-	for want == "" {
-		want = direct.untilQuiet()
-	}
+	want := direct.values(1)
 	if !strings.HasPrefix(want, wire.ErrExecAbortOf+"MASTERDOWN ") {
 		t.Fatalf("Redis says %q", want)
 	}
@@ -60,12 +59,17 @@ func TestMonitorShowsTheClientsOwnSpelling(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	monitor := dialTest(t, "unix", redis.Socket)
 	monitor.ask("MONITOR\r\n", "+OK\r\n")
+	_ = monitor.SetReadDeadline(time.Now().Add(patience))
+	lines := bufio.NewReader(monitor)
 	client := startTestProxy(t, redis).dial(t)
 	for _, end := range []string{"gEt a\r\neXec\r\n", "pInG\r\neXec\r\n"} {
 		client.send("mUltI\r\n" + end)
 		seen := ""
 		for !strings.Contains(strings.ToLower(seen), `"exec"`) {
-			seen += monitor.untilQuiet()
+			line, err := lines.ReadString('\n')
+			if seen += line; err != nil {
+				t.Fatalf("%v after %s", err, seen)
+			}
 		}
 		if !strings.Contains(seen, `"mUltI"`) || !strings.Contains(seen, `"eXec"`) {
 			t.Errorf("MONITOR shows %s", seen)

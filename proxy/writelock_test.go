@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,6 +42,12 @@ func (p *testProxy) connectThrough(t *testing.T) (*testClient, *brokenConn) {
 	return client, conn
 }
 
+// someoneLocks tells whether a goroutine waits for the writing side of a client.
+func someoneLocks() bool {
+	stacks := make([]byte, 1<<20)
+	return bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("conn.(*Writer).Lock("))
+}
+
 // A panic while the session writes gives the writing side back, for who waits
 // for it, and so the session can end.
 func TestAPanicWhileWritingEndsTheSession(t *testing.T) {
@@ -51,7 +59,8 @@ func TestAPanicWhileWritingEndsTheSession(t *testing.T) {
 	publisher.ask("PING\r\n", "+PONG\r\n") // it is a session now
 	fails := func() {
 		publisher.ask("PUBLISH news hello\r\n", ":1\r\n")
-		time.Sleep(50 * time.Millisecond) // the message waits for the writing side
+		for end := time.Now().Add(patience); !someoneLocks() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		}
 		panic("made for the test")
 	}
 	conn.onWrite.Store(&fails)
