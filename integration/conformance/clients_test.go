@@ -27,6 +27,7 @@ type lockClient interface {
 // TestUnmodifiedClients: with each library, one lock goes through its whole life on a proxy
 // that the library uses as its Redis.
 func TestUnmodifiedClients(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	port := fmt.Sprint(c.Proxy.Port)
 	jedis := func(protocol string) func(t *testing.T) lockClient {
@@ -179,6 +180,7 @@ func (r *redsyncClient) settle(ok bool, err error) bool {
 // TestPHPHearsOfADeadUpstream: phpredis answers false to an ERR, which a cache takes for a
 // miss. It throws an exception for NOUPSTREAM. Locks go on.
 func TestPHPHearsOfADeadUpstream(t *testing.T) {
+	t.Parallel()
 	rig.Need(t, rig.PHP, rig.Phpredis)
 	c := rig.StartCluster(t, rig.Options{})
 	c.Upstream.Crash()

@@ -26,6 +26,7 @@ const conformanceQuarantine = 4 * time.Second
 // TestConformance takes every library of conformanceLibraries, unmodified, through every
 // scenario. It compares the results with the table in the README.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	publishConformance(t, runConformance(t, ofThisLayer(t, conformanceLibraries, everyday), func() *rig.Cluster { return rig.StartServers(t) }))
 }
 

@@ -16,6 +16,7 @@ import (
 // its lock has ended and another client has written. It goes on and writes. The resource
 // refuses that, because the other's token is larger.
 func TestPausedHolderIsFencedOff(t *testing.T) {
+	t.Parallel()
 	rig.Need(t, rig.PHP, rig.Phpredis)
 	jars := fetchJedis(t)
 	c := rig.StartCluster(t, rig.Options{})

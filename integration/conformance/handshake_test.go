@@ -21,6 +21,7 @@ import (
 // database and a name. The third has an upstream that is down, and the fourth allows only
 // locks; on these two the client only locks.
 func TestHandshakes(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	stage := &handshakeStage{
 		Cluster: c,

@@ -31,6 +31,7 @@ const handwrittenTTL = 60_000
 // a second client, and leaves nothing behind. It lets in only one of many contending
 // clients at a time.
 func TestHandwrittenLocks(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: []string{"lock:*"}})
 	proxies := []*rig.Proxy{c.Proxy, c.AddProxy(t, rig.Options{Rules: []string{"lock:*"}})}
 	for name, pattern := range handwrittenLocks {
@@ -113,6 +114,7 @@ func (h handwritten) waitOn(t *testing.T, c *rig.Cluster, least, most int) {
 // own time into it by GETSET. At most one may believe that it has the lock: a client that
 // gets back a time that has not expired has lost.
 func TestTimestampLockTakenOver(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	proxies := []*rig.Proxy{c.Proxy, c.AddProxy(t, rig.Options{})}
 	for through := 1; through <= len(proxies); through++ {
@@ -174,6 +176,7 @@ func raceForTimestampLock(t *testing.T, clients []*redis.Client, key string, cla
 // TestWatchdogKeepsItsLock: a lock that its holder renews lasts for many TTLs. It ends soon
 // after its holder.
 func TestWatchdogKeepsItsLock(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	client := c.Proxy.Client(t)
 	const key, ttl = "lock:watched", 3 * time.Second
@@ -207,6 +210,7 @@ func TestWatchdogKeepsItsLock(t *testing.T) {
 // TestReentrantCounter: the holder may enter any number of times. The lock is free after it
 // has left as many times.
 func TestReentrantCounter(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	first, second := c.Proxy.Client(t), c.AddProxy(t, rig.Options{}).Client(t)
 	const key, depth = "lock:entered", 7

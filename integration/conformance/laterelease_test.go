@@ -19,6 +19,7 @@ var lateReleasers = []string{
 // TestLateReleaseByLibraries: a client releases its lock after the lock has expired and
 // another client has taken it.
 func TestLateReleaseByLibraries(t *testing.T) {
+	t.Parallel()
 	c := rig.StartServers(t)
 	for _, name := range lateReleasers {
 		at := slices.IndexFunc(conformanceLibraries, func(l conformanceLibrary) bool { return l.name() == name })

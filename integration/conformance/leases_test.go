@@ -24,6 +24,7 @@ const leaseTTL = 8 * time.Second
 // It ends with its TTL when the proxy is killed. With on_disconnect: release it ends when
 // the client is killed. A client whose lock cannot be renewed gets an error.
 func TestLease(t *testing.T) {
+	t.Parallel()
 	const brief, lasting = "*lock:brief*", "*lock:*"
 	options := rig.Options{
 		Rules: []string{brief, lasting}, MasterTimeout: time.Second,

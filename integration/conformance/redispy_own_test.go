@@ -33,6 +33,7 @@ var redisPyOwnFailures = map[string]string{
 
 // TestRedisPyOwnTests runs them, unmodified, from the source package.
 func TestRedisPyOwnTests(t *testing.T) {
+	t.Parallel()
 	rig.Need(t, rig.Python, rig.Pip)
 	requirements := absolute(t, "clients/python/requirements/redis-5.2.1-own-tests.txt")
 	dir := installed(t, "redis-py's own tests", []string{requirements}, func(dir string) error {

@@ -12,6 +12,7 @@ import (
 // TestRedissonKinds tests promises that only Redisson's locks make: an owner may lock
 // twice, readers share a lock, waiters get it in order.
 func TestRedissonKinds(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: []string{"lock:*"}})
 	for _, version := range []string{"redisson-3", "redisson-4"} {
 		t.Run(version, func(t *testing.T) {

@@ -28,6 +28,7 @@ const everydayWaitingLibraries = 5
 // try. They are served in their order, also by a release through another proxy. A client
 // that is killed is passed over, and one whose time is over is refused.
 func TestWait(t *testing.T) {
+	t.Parallel()
 	names := waitingLibraries
 	if layer.Chosen() < layer.Long {
 		t.Run("the others", func(t *testing.T) {

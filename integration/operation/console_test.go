@@ -20,6 +20,7 @@ var rewriteConsole = flag.Bool("rewrite", false, "write what redis-cli prints in
 // RESP2 and RESP3: one lock is held, one client was refused, one waits, and one master of
 // five is dead. testdata has the texts, with words for what differs from run to run.
 func TestConsoleInRedisCLI(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{
 		Rules: []string{"lock:order:*", "lock:*"}, RuleMore: map[string]string{"lock:*": "default_ttl: 30s"},
 		More: "limits: {slow_command: 1us}\n",

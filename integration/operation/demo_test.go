@@ -25,6 +25,7 @@ import (
 // servers start only if a file or -demo says so, and then the program says that they are
 // embedded.
 func TestEmbeddedServersOnlyOnRequest(t *testing.T) {
+	t.Parallel()
 	nowhere := t.TempDir()
 	for _, row := range []struct {
 		dir  string

@@ -52,9 +52,8 @@ func startWithLeastRights(t *testing.T, rules []string) (*rig.Cluster, rig.Optio
 	if err := os.WriteFile(secret, []byte("of the masters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("UPSTREAM_PASSWORD", "of the upstream")
 	options := rig.Options{Rules: rules, Upstream: "redis://app@" + c.Upstream.Addr() + "?password_env=UPSTREAM_PASSWORD"}
-	user := c.Upstream.Direct.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">of the upstream", "~*", "&*", "+@all", "-@dangerous")
+	user := c.Upstream.Direct.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">"+passwordOfTheUpstream, "~*", "&*", "+@all", "-@dangerous")
 	if err := user.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +72,7 @@ var notCovered = regexp.MustCompile(`(?i)^(SORT_RO|PFDEBUG|RESTORE-ASKING|SORT .
 // TestLeastRights: everything works with the rights that the handbook gives the proxy on a
 // master. A client's script can do no harm there.
 func TestLeastRights(t *testing.T) {
+	t.Parallel()
 	rules := slices.Concat(rig.LockRules, []string{"*{lock:*", "symfony_check_support_time"})
 	c, options := startWithLeastRights(t, rules)
 	c.Proxy = c.AddProxy(t, options)
@@ -145,7 +145,7 @@ func TestLeastRights(t *testing.T) {
 		if log := p.Proc.Log.String(); strings.Contains(log, "refuses CLIENT KILL") || strings.Contains(log, "NOPERM") {
 			t.Errorf("a right was missed:\n%s", p.Proc.Log.Tail(30))
 		}
-		for _, secret := range []string{"of the masters", "of the upstream"} {
+		for _, secret := range []string{"of the masters", passwordOfTheUpstream} {
 			if strings.Contains(p.Proc.Log.String(), secret) {
 				t.Errorf("the log shows a password")
 			}
@@ -156,6 +156,7 @@ func TestLeastRights(t *testing.T) {
 // TestScriptsCannotHarmMasters: a client's script on a lock key is refused dangerous
 // commands. It leaves the masters and their votes unchanged.
 func TestScriptsCannotHarmMasters(t *testing.T) {
+	t.Parallel()
 	c, options := startWithLeastRights(t, []string{"lock:*"})
 	c.Proxy = c.AddProxy(t, options)
 	client := c.Proxy.Talk(t, 2)

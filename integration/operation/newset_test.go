@@ -12,6 +12,7 @@ import (
 // TestNewLeftInTheStartCommand: with -new, over masters that have long had a set, the
 // program ends at once and says why.
 func TestNewLeftInTheStartCommand(t *testing.T) {
+	t.Parallel()
 	var masters []*rig.Server
 	options := rig.Options{Upstream: "none"}
 	for _, name := range []string{"m1", "m2", "m3"} {

@@ -17,6 +17,7 @@ import (
 // TestReloadUnderLoad: while clients lock and release without a pause, good and bad files
 // are loaded in turn. No client sees an error or loses its connection.
 func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := rig.StartServers(t)
 	options := c.With(rig.Options{})
 	p := rig.StartProxy(t, options)
@@ -72,6 +73,7 @@ func TestReloadUnderLoad(t *testing.T) {
 // TestReloadMovesKeys: when a key becomes a lock key, a client may still hold it at the
 // upstream. So nobody gets it until such a lock has ended. Then it is on the masters.
 func TestReloadMovesKeys(t *testing.T) {
+	t.Parallel()
 	c := rig.StartServers(t)
 	options := c.With(rig.Options{Rules: []string{"lock:*"}, RestartDelay: 4 * time.Second, MaxQuarantine: 6 * time.Second})
 	p := rig.StartProxy(t, options)
@@ -114,6 +116,7 @@ func TestReloadMovesKeys(t *testing.T) {
 // TestReloadChangesCredentials: connections made after the reload use the new credentials.
 // The proxy does not apply credentials that a server refuses.
 func TestReloadChangesCredentials(t *testing.T) {
+	t.Parallel()
 	c := rig.StartServers(t)
 	password := func(word string) {
 		for _, master := range c.Masters {
@@ -208,6 +211,7 @@ func TestReloadReplacesAMaster(t *testing.T) {
 // TestProxyStartedWithAnotherMaster: a proxy is started with another list instead of being
 // reloaded. A proxy with the old list no longer counts the old master.
 func TestProxyStartedWithAnotherMaster(t *testing.T) {
+	t.Parallel()
 	c := rig.StartServers(t)
 	options := rig.Options{MasterTimeout: 500 * time.Millisecond, RestartDelay: 2100 * time.Millisecond, MaxQuarantine: 3 * time.Second}
 	first := rig.StartProxy(t, c.With(options))

@@ -42,7 +42,6 @@ type resizing struct {
 }
 
 func startResizing(t *testing.T, options rig.Options, kept int) *resizing {
-	redis.SetLogger(rig.Silence{})
 	r := &resizing{cluster: rig.StartServers(t), resource: &history.Register{Key: "lock:contended"}}
 	options.MasterTimeout, options.LogLevel = 500*time.Millisecond, "info"
 	r.options = r.cluster.With(options)

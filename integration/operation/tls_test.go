@@ -82,6 +82,7 @@ func (c *tlsCluster) dialTLS(t *testing.T) *rig.Wire {
 // Locks and all other commands work over TLS from the client to the last server, also with
 // two of five masters hung, and with messages that masters push.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	c := startTLSCluster(t)
 	c.Proxy = rig.StartProxy(t, c.options)
 	for _, row := range []struct{ command, want string }{
@@ -140,6 +141,7 @@ func TestTLS(t *testing.T) {
 // TLS connections carry a large reply and a half-close. A client leaves while it is blocked:
 // the next client gets an element that is pushed later.
 func TestTLSConnectionsEnd(t *testing.T) {
+	t.Parallel()
 	c := startTLSCluster(t)
 	c.Proxy = rig.StartProxy(t, c.options)
 	w := c.dialTLS(t)
@@ -188,6 +190,7 @@ func TestTLSConnectionsEnd(t *testing.T) {
 // connect after a signal see the new certificate. -check detects a master whose name is not
 // in its certificate.
 func TestTLSRenewalAndCheck(t *testing.T) {
+	t.Parallel()
 	c := startTLSCluster(t)
 	c.Proxy = rig.StartProxy(t, c.options)
 	stays := c.dialTLS(t)
@@ -240,6 +243,7 @@ func TestTLSRenewalAndCheck(t *testing.T) {
 
 // TestTLSByteForByte compares both planes, over TLS from end to end, with a plain Redis.
 func TestTLSByteForByte(t *testing.T) {
+	t.Parallel()
 	c := startTLSCluster(t)
 	c.Proxy = rig.StartProxy(t, c.options)
 	door := c.plainDoor(t)

@@ -13,6 +13,7 @@ import (
 // The proxy listens on a unix socket and reaches every server by one. It replaces the
 // socket file that a killed proxy left behind.
 func TestUnixSockets(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "redlock") // t.TempDir is too long for a socket's name
 	if err != nil {
 		t.Fatal(err)

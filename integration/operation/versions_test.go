@@ -12,8 +12,6 @@ import (
 
 	"redlock-proxy/integration/history"
 	"redlock-proxy/integration/rig"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const markerKey = "redlock-proxy:master"
@@ -32,7 +30,6 @@ var earlier = rig.Change{
 // quorum for it, while the later one has a quorum of the others.
 func TestTwoVersionsRunTogether(t *testing.T) {
 	t.Parallel()
-	redis.SetLogger(rig.Silence{})
 	binary := filepath.Join(t.TempDir(), "redlock-proxy-earlier")
 	rig.BuildChanged(t, binary, earlier)
 	r := &resizing{cluster: rig.StartServers(t), resource: &history.Register{Key: "lock:contended"}}

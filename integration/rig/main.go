@@ -6,11 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 
 	"redlock-proxy/integration/layer"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // A Program is a program or library that a room needs: how to look for it, and the Debian
@@ -70,6 +74,7 @@ var (
 type Room struct {
 	In    layer.Layer // the first tier in which they run
 	Needs []Program
+	Waits bool // its tests mostly wait, so three for each processor run at once
 }
 
 // Main runs the tests of a room and ends the process. The tests run in the folder
@@ -101,6 +106,10 @@ func (r Room) run(m *testing.M) int {
 		_ = flag.Set("test.run", "^"+layer.RoomTest+"$")
 		return m.Run()
 	}
+	if r.Waits { // the flag -parallel overrides this
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
+	redis.SetLogger(Silence{}) // tests see to the errors, and expect broken connections
 	err := os.Chdir("..")
 	if err == nil {
 		Scratch, err = os.MkdirTemp("", "redlock-integration-")

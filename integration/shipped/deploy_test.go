@@ -25,6 +25,7 @@ const (
 // accept the files, and every reference in them leads somewhere. The test needs the Go
 // modules of both, which integration/manifests names.
 func TestDeploymentFilesAreAccepted(t *testing.T) {
+	t.Parallel()
 	judge := filepath.Join(rig.Scratch, "redlock-manifests")
 	build := exec.Command("go", "build", "-o", judge, ".")
 	build.Dir = "manifests"
@@ -74,6 +75,7 @@ func TestDeploymentFilesAreAccepted(t *testing.T) {
 // TestDeployedConfigurationsWork: the proxy accepts each deployed configuration and takes
 // locks. Its servers are started as the deployment starts them. Only the addresses differ.
 func TestDeployedConfigurationsWork(t *testing.T) {
+	t.Parallel()
 	for name, deployed := range map[string]struct{ config, masters []string }{
 		"compose": {[]string{rig.ReadFile(t, composeConfig)}, composeMasters(t)},
 		"kubernetes": {

@@ -28,6 +28,7 @@ const (
 // exactly the modules that are linked into the program. The handbook gives the purpose of
 // each module.
 func TestLicences(t *testing.T) {
+	t.Parallel()
 	modules := linkedModules(t)
 	want := licences(t, modules)
 	written, err := os.ReadFile(licencesFile)

@@ -20,6 +20,7 @@ import (
 // TestAlertRules: promtool accepts the rules. Each alert fires when it should, and not
 // before.
 func TestAlertRules(t *testing.T) {
+	t.Parallel()
 	rig.Need(t, rig.Promtool)
 	for _, args := range [][]string{
 		{"check", "rules", "../deploy/prometheus/alerts.yaml"},
@@ -44,6 +45,7 @@ func TestAlertRules(t *testing.T) {
 // labels and label values that a proxy shows. This proxy has seen locks that were won, lost,
 // released and undecided, a fencing token, and masters that went away and forgot their locks.
 func TestDashboardAndAlertsUseWhatThereIs(t *testing.T) {
+	t.Parallel()
 	shown := metricsOfAnEventfulLife(t)
 	expressions := alertExpressions(t)
 	maps.Copy(expressions, dashboardExpressions(t))

@@ -16,6 +16,7 @@ var documents = []string{"../README.md", "../deploy/README.md", "README.md", "be
 
 // TestDocumentsNameTestsThatExist: every test that a document names as evidence exists.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
+	t.Parallel()
 	there := map[string]bool{}
 	definition := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
 	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
@@ -47,6 +48,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 // TestDocumentsLinkToWhatExists: every relative link leads to a file, and to a heading in it
 // if the link names one.
 func TestDocumentsLinkToWhatExists(t *testing.T) {
+	t.Parallel()
 	links := 0
 	for _, document := range documents {
 		text := rig.ReadFile(t, document)

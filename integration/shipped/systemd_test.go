@@ -16,6 +16,7 @@ const systemdUnit = "../deploy/systemd/redlock-proxy.service"
 // TestSystemdUnit: systemd accepts the unit and rates its sandbox as good. The program knows
 // the unit's commands. The README's rule about -new holds.
 func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
 	rig.Need(t, rig.SystemdAnalyze)
 	text := rig.ReadFile(t, systemdUnit)
 	here := filepath.Join(t.TempDir(), "redlock-proxy.service")

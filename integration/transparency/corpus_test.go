@@ -14,6 +14,7 @@ import (
 // plain Redis. The replies must be the same bytes, in RESP2 and RESP3. Every master must
 // end with the same contents as the plain Redis.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	plain := rig.StartServer(t, "plain")
 	for _, protocol := range []int{2, 3} {
@@ -28,6 +29,7 @@ func TestCorpus(t *testing.T) {
 // agree, or a difference between the proxy and Redis would mean nothing. Steps that only
 // the proxy declines have no counterpart here.
 func TestCorpusIsRepeatable(t *testing.T) {
+	t.Parallel()
 	plain, twin := rig.StartServer(t, "plain"), rig.StartServer(t, "twin")
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
@@ -40,6 +42,7 @@ func TestCorpusIsRepeatable(t *testing.T) {
 
 // TestEveryKeyedCommand is TestCorpus for every command with keys.
 func TestEveryKeyedCommand(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	plain := rig.StartServer(t, "plain")
 	for _, protocol := range []int{2, 3} {

@@ -10,6 +10,7 @@ import (
 var room = rig.Room{
 	In:    layer.Servers,
 	Needs: []rig.Program{rig.RedisServer},
+	Waits: true,
 }
 
 func TestMain(m *testing.M) { room.Main(m) }

@@ -31,6 +31,7 @@ func mixedPipeline() (raw []byte, replies int) {
 // TestPipelineCutAnywhere sends a pipeline for both planes in two writes, cut at every
 // byte. The replies must be the same bytes as plain Redis's.
 func TestPipelineCutAnywhere(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	plain := rig.StartServer(t, "plain")
 	raw, replies := mixedPipeline()
@@ -89,6 +90,7 @@ func compareAnswers(t *testing.T, how string, want, got [][]byte) {
 // TestKeysOfBothServers: the proxy refuses a command that needs both servers at once, with
 // CROSSLOCK, and changes nothing on either.
 func TestKeysOfBothServers(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	w := rig.Dial(t, c.Proxy.Addr(), 2)
 	for _, text := range []string{"SET lock:a token NX PX 100000", "SET plain:a value"} {

@@ -133,6 +133,7 @@ func lockLines(key string) []saying {
 // TestReplayedHandshakes sends the first bytes of clients that are not installed, with the
 // upstream up and down, and then takes locks.
 func TestReplayedHandshakes(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	plain := rig.StartServer(t, "plain")
 	orphan := c.AddProxy(t, rig.Options{Upstream: fmt.Sprintf("redis://127.0.0.1:%d", rig.FreePort(t))})

@@ -14,6 +14,7 @@ import (
 // TestEveryKeyedCommandOnTheUpstream: the upstream answers every command without a lock
 // key, byte for byte.
 func TestEveryKeyedCommandOnTheUpstream(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{LogLevel: "warn"})
 	plain := rig.StartServer(t, "plain")
 	for _, protocol := range []int{2, 3} {
@@ -66,6 +67,7 @@ var differsByServer = map[string]bool{
 
 // TestEveryCommandWithoutKeys sends each command with no, one, two and three arguments.
 func TestEveryCommandWithoutKeys(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{LogLevel: "warn"})
 	plain := rig.StartServer(t, "plain")
 	names := commandsWithoutKeys(t, plain)

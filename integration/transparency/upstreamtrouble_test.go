@@ -18,6 +18,7 @@ const upstreamAway = "-NOUPSTREAM the upstream server of this proxy cannot be re
 // the end of its connection. A lock command behind them in the pipeline does not run. New
 // clients can lock.
 func TestUpstreamDiesInTheMiddle(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{LogLevel: "warn"})
 	value := strings.Repeat("0123456789", 5<<20)
 	if err := c.Upstream.Direct.Set(t.Context(), "big", value, 0).Err(); err != nil {
@@ -76,6 +77,7 @@ func TestUpstreamDiesInTheMiddle(t *testing.T) {
 // are already connected wait, as with any hung Redis. New clients get an error in bounded
 // time. Locks work without the upstream. A client that leaves leaves nothing behind.
 func TestUpstreamHangs(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{LogLevel: "warn"})
 	open := rig.Dial(t, c.Proxy.Addr(), 2)
 	open.ExpectReply(t, "$-1\r\n", "GET", "plain")
@@ -141,6 +143,7 @@ func TestUpstreamHangs(t *testing.T) {
 // TestUpstreamTellsItsState: if the upstream is loading or has become a replica, its error
 // reaches the client unchanged, and locks go on.
 func TestUpstreamTellsItsState(t *testing.T) {
+	t.Parallel()
 	upstream := rig.StartServer(t, "upstream", "--enable-debug-command", "yes",
 		"--key-load-delay", "200", "--loading-process-events-interval-bytes", "1024")
 	c := rig.StartCluster(t, rig.Options{Upstream: upstream.URL(), LogLevel: "warn"})
