@@ -14,6 +14,7 @@ import (
 // writes as if it still held the lock. No lock service can stop that write. The resource
 // can, with the fencing tokens that the holders were given.
 func TestHolderThatPausesIsFencedOff(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	first, second := c.Proxy.Client(t), c.AddProxy(t, rig.Options{}).Client(t)
 	resource := &history.Register{Key: "lock:fenced"}

@@ -14,6 +14,7 @@ import (
 // same key through the same proxy is undecided. This holds whether the proxy has seen the
 // text of the script or only its hash.
 func TestReleaseIsNeverHeldBack(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	first := c.Proxy.Client(t)
 	var links []*rig.Link
@@ -24,7 +25,8 @@ func TestReleaseIsNeverHeldBack(t *testing.T) {
 	}
 	for _, textKnown := range []bool{true, false} {
 		t.Run(fmt.Sprintf("text known %v", textKnown), func(t *testing.T) {
-			slow := c.AddProxy(t, rig.Options{Masters: addresses, MasterTimeout: 10 * time.Second, RestartDelay: 20 * time.Second, RetryCount: 1}).Client(t)
+			// An acquire is undecided for a minute, so that a busy machine has time for the release.
+			slow := c.AddProxy(t, rig.Options{Masters: addresses, MasterTimeout: time.Minute, RestartDelay: 3 * time.Minute, RetryCount: 1}).Client(t)
 			rig.MustAcquire(t, slow, "lock:warm", "token-to-warm-up-with", rig.LongTTL)
 			if textKnown {
 				rig.MustRelease(t, slow, "lock:warm", "token-to-warm-up-with")
@@ -38,9 +40,11 @@ func TestReleaseIsNeverHeldBack(t *testing.T) {
 				}
 				return nil
 			})
+			var answer []func()
 			for _, link := range links[:rig.Quorum] {
-				link.Delay(3 * time.Second)
-				defer link.Delay(0)
+				release := link.Hold()
+				defer release()
+				answer = append(answer, release)
 			}
 			before := setsSeen(t, c)
 			loser := make(chan error, 1)
@@ -68,14 +72,16 @@ func TestReleaseIsNeverHeldBack(t *testing.T) {
 			c.WaitGone(t, "lock:back")
 			select {
 			case err := <-loser:
-				t.Errorf("the release reached the masters only after the acquire was decided (%v)", err)
+				t.Fatalf("the release reached the masters only after the acquire was decided (%v)", err)
 			default:
-				if err := <-loser; err != nil {
+			}
+			for _, release := range answer {
+				release()
+			}
+			for _, answer := range []chan error{loser, released} {
+				if err := <-answer; err != nil {
 					t.Error(err)
 				}
-			}
-			if err := <-released; err != nil {
-				t.Error(err)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 // TestUnchangedScriptStaysGranted: a script was granted and left the lock as it was. The
 // proxy must not mistake it for one to undo.
 func TestUnchangedScriptStaysGranted(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	client := c.Proxy.Client(t)
 	for name, text := range map[string]string{
@@ -52,6 +53,7 @@ func TestUnchangedScriptStaysGranted(t *testing.T) {
 // commands on a key, in order, even if the key is more than a plain lock. So the masters
 // never drift apart.
 func TestHealthyMastersStayAlike(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
 	plain := rig.StartServer(t, "plain")
 	client := c.Proxy.Client(t)

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// Link is a relay between the proxy and one server. It can delay the server's answers,
-// or break. It keeps the order of the bytes.
+// Link is a relay between the proxy and one server. It can delay the server's answers, hold
+// them back until the test lets them through, or break. It keeps the order of the bytes.
 type Link struct {
 	listener net.Listener
 	target   string
-	hold     atomic.Int64 // nanoseconds
+	delay    atomic.Int64 // nanoseconds
+	held     atomic.Pointer[chan struct{}]
 	down     atomic.Bool
 	mu       sync.Mutex
 	conns    []net.Conn
@@ -35,7 +36,17 @@ func StartLink(t testing.TB, target string) *Link {
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
 // Delay holds back every later answer for d.
-func (l *Link) Delay(d time.Duration) { l.hold.Store(int64(d)) }
+func (l *Link) Delay(d time.Duration) { l.delay.Store(int64(d)) }
+
+// Hold holds back every later answer. The function that it returns lets them through.
+func (l *Link) Hold() (release func()) {
+	held := make(chan struct{})
+	l.held.Store(&held)
+	return sync.OnceFunc(func() {
+		l.held.CompareAndSwap(&held, nil)
+		close(held)
+	})
+}
 
 // Cut breaks every connection. Clients can connect again at once.
 func (l *Link) Cut() {
@@ -81,6 +92,7 @@ func (l *Link) accept() {
 func (l *Link) pump(to, from net.Conn, slow bool) {
 	type chunk struct {
 		due  time.Time
+		held *chan struct{}
 		data []byte
 	}
 	chunks := make(chan chunk, 1024)
@@ -88,6 +100,9 @@ func (l *Link) pump(to, from net.Conn, slow bool) {
 	wg.Go(func() {
 		for c := range chunks {
 			time.Sleep(time.Until(c.due))
+			if c.held != nil {
+				<-*c.held
+			}
 			if _, err := to.Write(c.data); err != nil {
 				from.Close()
 			}
@@ -100,7 +115,8 @@ func (l *Link) pump(to, from net.Conn, slow bool) {
 		if n > 0 {
 			c := chunk{data: buffer[:n], due: time.Now()}
 			if slow {
-				c.due = c.due.Add(time.Duration(l.hold.Load()))
+				c.due = c.due.Add(time.Duration(l.delay.Load()))
+				c.held = l.held.Load()
 			}
 			chunks <- c
 		}

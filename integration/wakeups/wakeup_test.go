@@ -2,11 +2,7 @@ package wakeups
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +34,7 @@ return done`
 // TestUnlockWakesSubscribers: a message that a script publishes on the masters reaches
 // every subscriber exactly once, whichever proxy each uses.
 func TestUnlockWakesSubscribers(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks})
 	other := c.AddProxy(t, rig.Options{Rules: ruleOfLocks})
 	for _, protocol := range []int{2, 3} {
@@ -77,6 +74,7 @@ func TestUnlockWakesSubscribers(t *testing.T) {
 // TestSubscriberSeesReleaseAfterItsConfirmation runs the race of every waiter: it
 // subscribes, tries once more, and then relies on the message.
 func TestSubscriberSeesReleaseAfterItsConfirmation(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks, LogLevel: "warn"})
 	other := c.AddProxy(t, rig.Options{Rules: ruleOfLocks, LogLevel: "warn"})
 	waiter, tries, holder := c.Proxy.Talk(t, 2), c.Proxy.Talk(t, 2), other.Talk(t, 2)
@@ -115,6 +113,7 @@ func TestSubscriberSeesReleaseAfterItsConfirmation(t *testing.T) {
 
 // TestSignalListWakesBlockedClients: BLPOP returns when a script fills the list.
 func TestSignalListWakesBlockedClients(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks})
 	other := c.AddProxy(t, rig.Options{Rules: ruleOfLocks})
 	waiter, holder := c.Proxy.Talk(t, 2), other.Talk(t, 2)
@@ -134,6 +133,7 @@ func TestSignalListWakesBlockedClients(t *testing.T) {
 // TestTrackingWakesWaiters: a client gets an invalidation for a lock key on release and on
 // expiry. With NOLOOP a holder gets none for its own changes.
 func TestTrackingWakesWaiters(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks})
 	other := c.AddProxy(t, rig.Options{Rules: ruleOfLocks})
 	for _, options := range [][]string{{"OPTOUT"}, {"OPTOUT", "NOLOOP"}} {
@@ -171,6 +171,7 @@ func TestTrackingWakesWaiters(t *testing.T) {
 // TestWakeUpsWithMastersAway: a minority of the masters is killed and comes back while
 // clients wait.
 func TestWakeUpsWithMastersAway(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks, RestartDelay: 4 * time.Second})
 	const key = "lock:away"
 	channel := rig.ChannelOf(key)
@@ -211,6 +212,7 @@ func TestWakeUpsWithMastersAway(t *testing.T) {
 // TestSubscribersAreToldOfGaps: if the proxy heard too few masters, a client may have
 // missed its message. It must not wait on, so the proxy closes its connection.
 func TestSubscribersAreToldOfGaps(t *testing.T) {
+	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks})
 	waiter := c.Proxy.Talk(t, 2)
 	waiter.Ask("subscribe lock:gap 1", "SUBSCRIBE", "lock:gap")
@@ -220,19 +222,15 @@ func TestSubscribersAreToldOfGaps(t *testing.T) {
 	for _, master := range c.Masters[:rig.Quorum] {
 		master.Start(t)
 	}
-	_ = waiter.Conn.SetReadDeadline(time.Now().Add(rig.Patience))
-	rest, err := io.ReadAll(waiter.In)
-	if len(rest) > 0 || err != nil && !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %q and %v, want the end of the connection", rest, err)
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("the client still waits")
+	if rest := waiter.ExpectEnd(t); len(rest) > 0 {
+		t.Errorf("got %q, want the end of the connection", rest)
 	}
 }
 
 // TestWaitingWithoutTheUpstream: wake-ups work while nothing listens at the upstream's
 // address, and again when the upstream is back.
 func TestWaitingWithoutTheUpstream(t *testing.T) {
+	t.Parallel()
 	c := rig.StartServers(t)
 	c.Upstream.Crash()
 	c.Proxy = c.AddProxy(t, rig.Options{Rules: ruleOfLocks})
@@ -262,9 +260,8 @@ func TestWaitingWithoutTheUpstream(t *testing.T) {
 	kept.Ask("subscribe "+channel+" 1", "SUBSCRIBE", channel)
 	c.Upstream.Start(t)
 	kept.Ask("OK", "SET", "greeting", "hello")
-	_ = kept.Conn.SetReadDeadline(time.Now().Add(rig.Patience))
-	if rest, err := io.ReadAll(kept.In); len(rest) > 0 || err != nil {
-		t.Fatalf("got %q and %v, want the end of a connection whose subscriptions the upstream does not know", rest, err)
+	if rest := kept.ExpectEnd(t); len(rest) > 0 {
+		t.Fatalf("got %q, want the end of a connection whose subscriptions the upstream does not know", rest)
 	}
 	kept = c.Proxy.Talk(t, 3)
 	kept.Ask("subscribe "+channel+" 1", "SUBSCRIBE", channel)
