@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"fmt"
 	"net"
 	"runtime"
 	"syscall"
@@ -63,9 +64,10 @@ func TestMemoryOfAnIdleClient(t *testing.T) {
 	arrive(count / 4)
 	before := inUse()
 	arrive(count)
-	each := (inUse() - before) / count
-	t.Logf("%d bytes each", each)
-	if each > most {
-		t.Errorf("an idle client takes %d bytes, more than %d", each, most)
-	}
+	each := 0
+	defer func() { t.Logf("%d bytes each", each) }()
+	eventually(t, fmt.Sprintf("an idle client takes %d bytes or fewer", most), func() bool { // what else runs ends meanwhile
+		each = (inUse() - before) / count
+		return each <= most
+	})
 }
