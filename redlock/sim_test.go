@@ -15,7 +15,7 @@ import (
 
 var (
 	simSeed = flag.String("sim.seed", "", "run the simulation with these seeds only, comma separated, with a trace of what fails")
-	simRuns = flag.Int("sim.runs", 0, "how many seeds the simulation runs with; 0: as many as the layer of tests has time for")
+	simRuns = flag.Int("sim.runs", 0, "how many seeds the simulation runs with; 0: as many as the tier has time for")
 )
 
 // simulate runs one seed to its end in a bubble and returns what is wrong.
@@ -35,9 +35,11 @@ func simulatedWorlds() int {
 	case *simRuns > 0:
 		return *simRuns
 	case layer.Chosen() == layer.Long:
-		return 150 // nearly 2 s each with the race detector
+		return 300
+	case layer.Chosen() == layer.Servers:
+		return 60 // nearly 2 s each with the race detector
 	}
-	return 40
+	return 20
 }
 
 func simSeeds(t *testing.T) []uint64 {

@@ -43,14 +43,14 @@ var (
 	Maven          = Program{name: "mvn", debian: "maven"}
 	Python         = Program{name: "python3", debian: "python3"}
 	Pip            = Program{name: "pip", debian: "python3-pip", look: []string{"python3", "-m", "pip", "--version"}}
-	Node           = Program{name: "node", debian: "nodejs"}
+	Node           = Program{name: "node 20", debian: "nodejs, in Debian 12 too old: https://nodejs.org", look: []string{"node", "-e", "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)"}}
 	NPM            = Program{name: "npm", debian: "npm"}
 	Ruby           = Program{name: "ruby", debian: "ruby"}
 	RubyRedis      = Program{name: "redis-rb", debian: "ruby-redis", look: []string{"ruby", "-e", "require 'redis'"}}
 	Compiler       = Program{name: "g++", debian: "g++"}
 	Hiredis        = Program{name: "hiredis", debian: "libhiredis-dev", look: []string{"test", "-e", "/usr/include/hiredis/hiredis.h"}}
 	Chromium       = Program{name: "chromium", debian: "chromium"}
-	Cargo          = Program{name: "cargo", debian: "cargo, in Debian 12 too old: https://rustup.rs"}
+	Cargo          = Program{name: "cargo 1.88", debian: "cargo, in Debian 12 too old: https://rustup.rs", look: []string{"sh", "-c", `printf '%s\n' "cargo 1.88" "$(cargo --version)" | sort -VC`}}
 )
 
 func phpLibrary(name, debian, folder string) Program {
@@ -88,8 +88,12 @@ func (r Room) Main(m *testing.M) {
 func (r Room) CheckNeeds(t *testing.T) {
 	t.Helper()
 	layer.Only(t, r.In, "all tests of this room")
-	Need(t, r.Needs...)
+	Need(t, r.needs()...)
 }
+
+// needs returns what the room needs. The race detector, with which the proxy is built, needs a
+// C compiler.
+func (r Room) needs() []Program { return append([]Program{Compiler}, r.Needs...) }
 
 // Need skips or fails a test if one of these programs is missing, as layer.Missing says.
 func Need(t testing.TB, programs ...Program) {
@@ -102,7 +106,7 @@ func Need(t testing.TB, programs ...Program) {
 }
 
 func (r Room) run(m *testing.M) int {
-	if layer.Chosen() < r.In || slices.ContainsFunc(r.Needs, func(p Program) bool { return !p.isThere() }) {
+	if layer.Chosen() < r.In || slices.ContainsFunc(r.needs(), func(p Program) bool { return !p.isThere() }) {
 		_ = flag.Set("test.run", "^"+layer.RoomTest+"$")
 		return m.Run()
 	}
