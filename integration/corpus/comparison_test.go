@@ -35,8 +35,10 @@ func TestComparisons(t *testing.T) {
 		{unordered, "*2\r\n:1\r\n:2\r\n", "*2\r\n:2\r\n:2\r\n", false},
 		{Shape, "*1\r\n:1\r\n", "*1\r\n:2\r\n", true},
 		{Shape, "*1\r\n:1\r\n", "*1\r\n$1\r\n1\r\n", false},
-		{declined, ":1\r\n", "-NOPE\r\n", true},
-		{declined, "-NOPE\r\n", ":1\r\n", false},
+		{declined, ":1\r\n", "-ERR FCALL on lock keys is not supported by this proxy\r\n", true},
+		{declined, "-ERR no\r\n", "-ERR no\r\n", true},
+		{declined, ":1\r\n", "-QUORUMLOST no\r\n", false},
+		{declined, "-ERR no\r\n", ":1\r\n", false},
 	} {
 		if got := test.rule.Equal([]byte(test.plain), []byte(test.got)); got != test.want {
 			t.Errorf("%s: %q and %q: %v, want %v", test.rule, test.plain, test.got, got, test.want)
