@@ -32,8 +32,7 @@ func TestUnmodifiedClients(t *testing.T) {
 	port := fmt.Sprint(c.Proxy.Port)
 	jedis := func(protocol string) func(t *testing.T) lockClient {
 		return func(t *testing.T) lockClient {
-			source := filepath.Join("clients", "java", "LockClient.java")
-			return startTalker(t, "java", "-cp", filepath.Join(fetchJedis(t), "*"), source, port, protocol)
+			return startTalker(t, append(java("LockClient", "jedis-8")(t).words, port, protocol)...)
 		}
 	}
 	for name, connect := range map[string]func(t *testing.T) lockClient{

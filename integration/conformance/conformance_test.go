@@ -17,7 +17,7 @@ import (
 
 // conformanceWorkers is the number of libraries that run at once. Each has its own masters,
 // upstream and proxy. They mostly wait for TTLs.
-const conformanceWorkers = 4
+const conformanceWorkers = 6
 
 // conformanceQuarantine is the quarantine of masters that came back empty. It is shorter
 // than the locks' TTLs, so that the next library soon has all five masters.
@@ -27,7 +27,7 @@ const conformanceQuarantine = 4 * time.Second
 // scenario. It compares the results with the table in the README.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	publishConformance(t, runConformance(t, ofThisLayer(t, conformanceLibraries, everyday), func() *rig.Cluster { return rig.StartServers(t) }))
+	publishConformance(t, runConformance(t, ofThisTier(t, conformanceLibraries), func() *rig.Cluster { return rig.StartServers(t) }))
 }
 
 // TestConformanceOverValkey is TestConformance for some of the libraries, with Valkey

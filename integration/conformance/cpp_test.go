@@ -11,9 +11,9 @@ import (
 func init() {
 	skips := map[string]string{"inspection": "it cannot look at a lock"}
 	conformanceLibraries = slices.Concat(conformanceLibraries, []conformanceLibrary{
-		{library: "commands of redis-plus-plus", version: "1.3.15", variant: "RedMutex on hiredis", selects: "RedMutex",
+		{library: "commands of redis-plus-plus", long: true, version: "1.3.15", variant: "RedMutex on hiredis", selects: "RedMutex",
 			program: cpp, skips: skips},
-		{library: "commands of redis-plus-plus", version: "1.3.15", variant: "RedMutexTx on hiredis", selects: "RedMutexTx",
+		{library: "commands of redis-plus-plus", long: true, version: "1.3.15", variant: "RedMutexTx on hiredis", selects: "RedMutexTx",
 			program: cpp, skips: skips},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,7 +19,7 @@ import (
 func TestPausedHolderIsFencedOff(t *testing.T) {
 	t.Parallel()
 	rig.Need(t, rig.PHP, rig.Phpredis)
-	jars := fetchJedis(t)
+	jedis := java("FencedHolder", "jedis-8")(t)
 	c := rig.StartCluster(t, rig.Options{})
 	other := c.AddProxy(t, rig.Options{})
 	type starter func(proxy *rig.Proxy, lock, resource, name string) *talker
@@ -27,8 +28,7 @@ func TestPausedHolderIsFencedOff(t *testing.T) {
 		return startTalker(t, "php", program, fmt.Sprint(proxy.Port), lock, resource, name)
 	}
 	java := func(proxy *rig.Proxy, lock, resource, name string) *talker {
-		program := filepath.Join("clients", "java", "FencedHolder.java")
-		return startTalker(t, "java", "-cp", filepath.Join(jars, "*"), program, fmt.Sprint(proxy.Port), lock, resource, name)
+		return startTalker(t, append(slices.Clone(jedis.words), fmt.Sprint(proxy.Port), lock, resource, name)...)
 	}
 	for _, test := range []struct {
 		name          string

@@ -18,7 +18,11 @@ type handshakeClient struct {
 	program  func(t *testing.T) clientProgram
 
 	lockExtras []string // more lines, after those of everyLockStep
+	long       bool     // runs in the tier Long only, because of its language
 }
+
+func (c handshakeClient) versionOf() (library, version string) { return c.library, c.version }
+func (c handshakeClient) onlyLong() bool                       { return c.long }
 
 // clientProgram is a command line. The arguments of a step are appended to it.
 type clientProgram struct {
@@ -45,24 +49,19 @@ const keptToken = "token-of-the-first-1"
 
 var handshakeClients = []handshakeClient{
 	{library: "redis-py", version: "3.5.3", program: python("handshake.py", "3.5.3"), lockExtras: redisPyLock},
-	{library: "redis-py", version: "4.6.0", program: python("handshake.py", "4.6.0"), lockExtras: redisPyLock},
-	{library: "redis-py", version: "5.2.1", program: python("handshake.py", "5.2.1"), lockExtras: redisPyLock},
-	{library: "redis-py", version: "6.4.0", program: python("handshake.py", "6.4.0"), lockExtras: redisPyLock},
-	{library: "redis-py", version: "7.4.1", program: python("handshake.py", "7.4.1"), lockExtras: redisPyLock},
-	{library: "redis-py", version: "7.4.1", variant: "RESP3", protocol: "3", program: python("handshake.py", "7.4.1"), lockExtras: redisPyLock},
 	{library: "redis-py", version: "8.1.0", program: python("handshake.py", "8.1.0"), lockExtras: redisPyLock},
+	{library: "redis-py", version: "8.1.0", variant: "RESP2", protocol: "2", program: python("handshake.py", "8.1.0"), lockExtras: redisPyLock},
+	{library: "redis-py", version: "8.1.0", variant: "RESP3", protocol: "3", program: python("handshake.py", "8.1.0"), lockExtras: redisPyLock},
 	{library: "redis-py", version: "8.1.0", variant: "asyncio", program: python("handshake_asyncio.py", "8.1.0"), lockExtras: redisPyLock},
 
 	{library: "ioredis", version: "4.31.0", program: node("handshake_ioredis.js", "ioredis4")},
-	{library: "ioredis", version: "5.11.1", program: node("handshake_ioredis.js", "ioredis5")},
 	{library: "ioredis", version: "6.0.0", program: node("handshake_ioredis.js", "ioredis6")},
 	{library: "node-redis", version: "3.1.2", program: node("handshake_redis3.js", "redis3")},
-	{library: "node-redis", version: "4.7.1", program: node("handshake_redis.js", "redis4")},
-	{library: "node-redis", version: "5.12.1", program: node("handshake_redis.js", "redis5")},
-	{library: "node-redis", version: "5.12.1", variant: "RESP3", protocol: "3", program: node("handshake_redis.js", "redis5")},
 	{library: "node-redis", version: "6.3.1", program: node("handshake_redis.js", "redis6")},
+	{library: "node-redis", version: "6.3.1", variant: "RESP2", protocol: "2", program: node("handshake_redis.js", "redis6")},
+	{library: "node-redis", version: "6.3.1", variant: "RESP3", protocol: "3", program: node("handshake_redis.js", "redis6")},
 
-	{library: "redis-rb", program: interpreted("ruby", "clients/ruby/handshake.rb", rig.Ruby, rig.RubyRedis)},
+	{library: "redis-rb", long: true, program: interpreted("ruby", "clients/ruby/handshake.rb", rig.Ruby, rig.RubyRedis)},
 	{library: "phpredis", program: interpreted("php", "clients/php/handshake_phpredis.php", rig.PHP, rig.Phpredis)},
 	{library: "predis", program: interpreted("php", "clients/php/handshake_predis.php", rig.PHP, rig.Predis)},
 
@@ -74,11 +73,9 @@ var handshakeClients = []handshakeClient{
 	{library: "rueidis", version: "1.0.79", variant: "DisableCache", program: golang("rueidis, no cache")},
 
 	{library: "jedis", version: "3.10.0", program: java("HandshakeJedis", "jedis-3")},
-	{library: "jedis", version: "4.4.8", program: java("HandshakeJedis", "jedis-4")},
-	{library: "jedis", version: "5.2.0", program: java("HandshakeJedis", "jedis-5")},
-	{library: "jedis", version: "6.2.0", program: java("HandshakeJedis", "jedis-6")},
-	{library: "jedis", version: "6.2.0", variant: "RESP3", protocol: "3", program: java("HandshakeJedis", "jedis-6")},
 	{library: "jedis", version: "8.0.2", program: java("HandshakeJedis", "jedis-8")},
+	{library: "jedis", version: "8.0.2", variant: "RESP2", protocol: "2", program: java("HandshakeJedis", "jedis-8")},
+	{library: "jedis", version: "8.0.2", variant: "RESP3", protocol: "3", program: java("HandshakeJedis", "jedis-8")},
 	{library: "lettuce", version: "7.7.0.RELEASE", program: java("HandshakeLettuce", "lettuce-7")},
 	{library: "lettuce", version: "7.7.0.RELEASE", variant: "RESP2", protocol: "2", program: java("HandshakeLettuce", "lettuce-7")},
 	{library: "redisson", version: "3.17.7", program: java("HandshakeRedisson", "redisson-3"),

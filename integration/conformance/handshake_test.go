@@ -31,7 +31,7 @@ func TestHandshakes(t *testing.T) {
 		orphan:  c.AddProxy(t, rig.Options{Upstream: fmt.Sprintf("redis://127.0.0.1:%d", rig.FreePort(t))}),
 	}
 	t.Run("clients", func(t *testing.T) {
-		for i, client := range ofThisLayer(t, handshakeClients, everydayClients) {
+		for i, client := range ofThisTier(t, handshakeClients) {
 			t.Run(client.name(), func(t *testing.T) {
 				t.Parallel()
 				stage.run(t, client, fmt.Sprintf("client-%d", i))

@@ -3,6 +3,7 @@ package conformance
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 )
 
@@ -18,8 +20,9 @@ import (
 var installing sync.Mutex
 
 // installed returns a directory that fill has filled. The directory is in the user's cache.
-// Its name is a hash of the files that list the versions, so later runs find it there. A
-// failed installation fails the test.
+// Its name is a hash of the files that list the versions, so later runs find it there. What
+// cannot be downloaded is missing, as layer.Missing says. Any other failure of fill fails the
+// test.
 func installed(t *testing.T, name string, files []string, fill func(dir string) error) string {
 	t.Helper()
 	installing.Lock()
@@ -51,7 +54,10 @@ func installed(t *testing.T, name string, files []string, fill func(dir string) 
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(unfinished)
-	if err := fill(unfinished); err != nil {
+	if err := fill(unfinished); errors.As(err, new(notDownloaded)) {
+		t.Log(err)
+		layer.Missing(t, "a download, which failed: "+name, "none")
+	} else if err != nil {
 		t.Fatalf("installing %s: %v", name, err)
 	}
 	if err := os.Rename(unfinished, dir); err != nil {
@@ -65,8 +71,13 @@ func installed(t *testing.T, name string, files []string, fill func(dir string) 
 // fetch runs an installation that downloads something. It tries again after a failure.
 func fetch(t *testing.T, dir string, words ...string) error {
 	t.Helper()
-	return install(dir, append([]string{absolute(t, "again.sh")}, words...)...)
+	if err := install(dir, append([]string{absolute(t, "again.sh")}, words...)...); err != nil {
+		return notDownloaded{err}
+	}
+	return nil
 }
+
+type notDownloaded struct{ error }
 
 func install(dir string, words ...string) error {
 	cmd := exec.Command(words[0], words[1:]...)
@@ -132,16 +143,16 @@ func java(class, profile string) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
 		t.Helper()
 		rig.Need(t, rig.Java, rig.Maven)
-		pom, source := absolute(t, "clients/java/pom-handshake.xml"), absolute(t, "clients/java/"+class+".java")
+		sources, err := filepath.Glob("clients/java/*.java")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pom, source := absolute(t, "clients/java/pom.xml"), absolute(t, "clients/java/"+class+".java")
 		jars := installed(t, profile, []string{pom}, func(dir string) error {
-			goal := []string{"-q", "-B", "-f", pom, "-P", profile, "dependency:copy-dependencies", "-DoutputDirectory=" + dir}
-			if install(dir, append([]string{"mvn", "-o"}, goal...)...) == nil {
-				return nil // everything was fetched before
-			}
-			return fetch(t, dir, append([]string{"mvn"}, goal...)...)
+			return fetch(t, dir, "mvn", "-q", "-B", "-f", pom, "-P", profile, "dependency:copy-dependencies", "-DoutputDirectory="+dir)
 		})
-		classes := installed(t, profile+" classes", []string{pom, source}, func(dir string) error {
-			return install(dir, "javac", "-nowarn", "-d", dir, "-cp", filepath.Join(jars, "*"), source)
+		classes := installed(t, class+" "+profile, append(sources, pom), func(dir string) error {
+			return install(dir, "javac", "-nowarn", "-d", dir, "-sourcepath", filepath.Dir(source), "-cp", filepath.Join(jars, "*"), source)
 		})
 		path := classes + string(filepath.ListSeparator) + filepath.Join(jars, "*")
 		return clientProgram{words: []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, class}}

@@ -17,6 +17,9 @@ type conformanceLibrary struct {
 	version string // the answer of its program to "version"; "": Debian's
 	variant string // distinguishes two entries of one version
 
+	// long: the library runs in the tier Long only, because of its language.
+	long bool
+
 	// program runs the library. PORT and selects are appended to its words. It uses the
 	// protocol that client_test.go describes.
 	program func(t *testing.T) clientProgram
@@ -53,42 +56,54 @@ func (l conformanceLibrary) name() string {
 	return strings.Join(slices.DeleteFunc([]string{l.library, l.version, l.variant}, func(s string) bool { return s == "" }), " ")
 }
 
+func (l conformanceLibrary) versionOf() (library, version string) { return l.library, l.version }
+func (l conformanceLibrary) onlyLong() bool                       { return l.long }
+
 // conformanceLibraries has the libraries of all languages: each language's file adds its
 // own. It is sorted by name before use.
 var conformanceLibraries []conformanceLibrary
 
-// everyday has the libraries that the tier servers tests, too. All others, and all other
-// versions of these, run only in the tier long.
-var everyday = []string{
-	"phpredis by hand", "Symfony Lock over phpredis", "Laravel cache lock over phpredis",
-	"Jedis 8.0.2 by hand", "Redisson 4.7.0 RLock", "Redisson 4.7.0 fair lock", "Spring RedisLockRegistry 7.1.0 pub-sub lock",
-	"redis-py 8.1.0", "python-redis-lock 4.0.1", "pottery 3.0.1",
-	"redsync 4.18.1 go-redis 9",
+func libraryNamed(t *testing.T, name string) conformanceLibrary {
+	t.Helper()
+	at := slices.IndexFunc(conformanceLibraries, func(l conformanceLibrary) bool { return l.name() == name })
+	if at < 0 {
+		t.Fatalf("there is no library %q", name)
+	}
+	return conformanceLibraries[at]
 }
 
-// everydayClients is the same as everyday, for client libraries.
-var everydayClients = []string{
-	"phpredis", "predis", "jedis 8.0.2", "lettuce 7.7.0.RELEASE", "redisson 4.7.0",
-	"redis-py 5.2.1", "redis-py 8.1.0", "redis-py 8.1.0 asyncio", "go-redis 9.23.0",
-}
-
-// ofThisLayer returns the entries of a list that run in the chosen tier.
-func ofThisLayer[L interface{ name() string }](t *testing.T, list []L, everyday []string) []L {
+// ofThisTier returns the entries of a list that run in the chosen tier. In the tier Servers
+// that is one of each library, unless its language belongs to the tier Long: the first
+// variant of the newest version. The versions of a library are in their order.
+func ofThisTier[L interface {
+	versionOf() (library, version string)
+	onlyLong() bool
+}](t *testing.T, list []L) []L {
 	t.Helper()
 	if layer.Chosen() == layer.Long {
 		return list
 	}
-	t.Run("the others", func(t *testing.T) {
-		layer.Only(t, layer.Long, fmt.Sprintf("%d more libraries and versions", len(list)-len(everyday)))
-	})
-	var few []L
+	var libraries []string
+	newest := map[string]L{}
 	for _, l := range list {
-		if slices.Contains(everyday, l.name()) {
-			few = append(few, l)
+		library, version := l.versionOf()
+		if l.onlyLong() {
+			continue
 		}
+		before, known := newest[library]
+		if !known {
+			libraries = append(libraries, library)
+		} else if _, already := before.versionOf(); already == version {
+			continue
+		}
+		newest[library] = l
 	}
-	if len(few) != len(everyday) {
-		panic(fmt.Sprintf("%d of %q are in the list", len(few), everyday))
+	var few []L
+	for _, library := range libraries {
+		few = append(few, newest[library])
 	}
+	t.Run("the others", func(t *testing.T) {
+		layer.Only(t, layer.Long, fmt.Sprintf("%d more libraries, versions and variants", len(list)-len(few)))
+	})
 	return few
 }

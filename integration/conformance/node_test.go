@@ -24,11 +24,8 @@ func init() {
 			program: nodeLibrary("conformance_semaphore.js")},
 
 		{library: "ioredis", version: "4.31.0", variant: "by hand", renews: true, selects: "ioredis4", program: nodeLibrary("conformance_idiom.js")},
-		{library: "ioredis", version: "5.11.1", variant: "by hand", renews: true, selects: "ioredis5", program: nodeLibrary("conformance_idiom.js")},
 		{library: "ioredis", version: "6.0.0", variant: "by hand", renews: true, selects: "ioredis6", program: nodeLibrary("conformance_idiom.js")},
 		{library: "node-redis", version: "3.1.2", variant: "by hand", renews: true, selects: "redis3", program: nodeLibrary("conformance_idiom.js")},
-		{library: "node-redis", version: "4.7.1", variant: "by hand", renews: true, selects: "redis4", program: nodeLibrary("conformance_idiom.js")},
-		{library: "node-redis", version: "5.12.1", variant: "by hand", renews: true, selects: "redis5", program: nodeLibrary("conformance_idiom.js")},
 		{library: "node-redis", version: "6.3.1", variant: "by hand", renews: true, selects: "redis6", program: nodeLibrary("conformance_idiom.js")},
 	})
 }

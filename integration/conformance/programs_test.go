@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -57,9 +56,9 @@ type talker struct {
 	told    string // the last line that it was told
 }
 
-func startTalker(t *testing.T, program string, args ...string) *talker {
+func startTalker(t *testing.T, words ...string) *talker {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(words[0], words[1:]...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +67,7 @@ func startTalker(t *testing.T, program string, args ...string) *talker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk := &talker{t: t, name: program, in: in, out: bufio.NewScanner(out), log: &child.Log{}}
+	talk := &talker{t: t, name: words[0], in: in, out: bufio.NewScanner(out), log: &child.Log{}}
 	cmd.Stderr = talk.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -78,7 +77,7 @@ func startTalker(t *testing.T, program string, args ...string) *talker {
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s: %v\n%s", program, err, talk.log)
+			t.Errorf("%s: %v\n%s", words[0], err, talk.log)
 		}
 		overdue.Stop()
 	})
@@ -130,20 +129,3 @@ func (p *talker) extend(key, token string, ttl time.Duration) bool {
 }
 
 func (p *talker) release(key, token string) bool { return p.yes("release", key, token) }
-
-// fetchJedis puts Jedis and its dependencies into a directory. Maven does not download
-// again what it has, so later runs need no network.
-func fetchJedis(t *testing.T) string {
-	t.Helper()
-	rig.Need(t, rig.Java, rig.Maven)
-	jars := filepath.Join(rig.Scratch, "jedis")
-	goal := []string{"-q", "-B", "-f", filepath.Join("clients", "java", "pom.xml"),
-		"dependency:copy-dependencies", "-DoutputDirectory=" + jars}
-	if install(".", append([]string{"mvn", "-o"}, goal...)...) == nil {
-		return jars
-	}
-	if err := fetch(t, ".", append([]string{"mvn"}, goal...)...); err != nil {
-		t.Fatalf("fetching Jedis: %v", err)
-	}
-	return jars
-}

@@ -10,10 +10,6 @@ import (
 func init() {
 	conformanceLibraries = slices.Concat(conformanceLibraries, []conformanceLibrary{
 		{library: "redis-py", version: "3.5.3", program: pythonLibrary("conformance_redis.py", "redis-3.5.3")},
-		{library: "redis-py", version: "4.6.0", program: pythonLibrary("conformance_redis.py", "redis-4.6.0")},
-		{library: "redis-py", version: "5.2.1", program: pythonLibrary("conformance_redis.py", "redis-5.2.1")},
-		{library: "redis-py", version: "6.4.0", program: pythonLibrary("conformance_redis.py", "redis-6.4.0")},
-		{library: "redis-py", version: "7.4.1", program: pythonLibrary("conformance_redis.py", "redis-7.4.1")},
 		{library: "redis-py", version: "8.1.0", program: pythonLibrary("conformance_redis.py", "redis-8.1.0"), overValkey: true},
 		{library: "redis-py", version: "8.1.0", variant: "replace_ttl", selects: "replace",
 			program: pythonLibrary("conformance_redis.py", "redis-8.1.0")},

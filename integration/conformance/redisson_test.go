@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 )
 
@@ -16,7 +17,10 @@ func TestRedissonKinds(t *testing.T) {
 	c := rig.StartCluster(t, rig.Options{Rules: []string{"lock:*"}})
 	for _, version := range []string{"redisson-3", "redisson-4"} {
 		t.Run(version, func(t *testing.T) {
-			program := javaLibrary("ConformanceRedisson", version)(t)
+			if version == "redisson-3" {
+				layer.Only(t, layer.Long, "an old version")
+			}
+			program := java("ConformanceRedisson", version)(t)
 			start := func(kind string, count int) (clients []*conformanceClient) {
 				for i := range count {
 					client, err := startConformanceClient(t, fmt.Sprintf("%s client %d", kind, i+1), program, c.Proxy.Port, kind)

@@ -11,14 +11,14 @@ import (
 
 func init() {
 	conformanceLibraries = slices.Concat(conformanceLibraries, []conformanceLibrary{
-		{library: "redis-rs", version: "1.8.1", variant: "by hand", selects: "redis-rs", program: rust},
-		{library: "redlock (crate)", version: "2.0.0", selects: "redlock", program: rust,
+		{library: "redis-rs", long: true, version: "1.8.1", variant: "by hand", selects: "redis-rs", program: rust},
+		{library: "redlock (crate)", long: true, version: "2.0.0", selects: "redlock", program: rust,
 			skips: map[string]string{
 				"extend":     "it cannot prolong a lock",
 				"inspection": "it cannot look at a lock",
 			}},
-		{library: "rslock", version: "0.7.4", swallowsErrors: true, selects: "rslock 0.7", program: rust},
-		{library: "rslock", version: "0.10.0", swallowsErrors: true, selects: "rslock", program: rust, overValkey: true},
+		{library: "rslock", long: true, version: "0.7.4", swallowsErrors: true, selects: "rslock 0.7", program: rust},
+		{library: "rslock", long: true, version: "0.10.0", swallowsErrors: true, selects: "rslock", program: rust, overValkey: true},
 	})
 }
 

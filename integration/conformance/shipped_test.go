@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -31,11 +30,7 @@ func TestShippedConfiguration(t *testing.T) {
 	layer.Only(t, layer.Long, "needs more libraries")
 	var libraries []conformanceLibrary
 	for _, name := range shippedLibraries {
-		i := slices.IndexFunc(conformanceLibraries, func(l conformanceLibrary) bool { return l.name() == name })
-		if i < 0 {
-			t.Fatalf("there is no library %q", name)
-		}
-		libraries = append(libraries, conformanceLibraries[i])
+		libraries = append(libraries, libraryNamed(t, name))
 	}
 	for i, library := range libraries {
 		t.Run(strings.ReplaceAll(library.name(), "/", "-"), func(t *testing.T) {

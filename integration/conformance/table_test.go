@@ -21,7 +21,8 @@ const (
 var writeConformance = flag.Bool("conformance.write", false, "write the table of TestConformance into the README")
 
 // publishConformance prints the table. It compares the README with it, or writes it into
-// the README if the flag says so.
+// the README if the flag says so. Another version of what comes from Debian is no
+// difference: it is told, but another Debian has it.
 func publishConformance(t *testing.T, results []conformanceResult) {
 	t.Helper()
 	table := conformanceTable(results)
@@ -38,7 +39,7 @@ func publishConformance(t *testing.T, results []conformanceResult) {
 	switch {
 	case !begins || !ends:
 		t.Errorf("the README has no lines %q and %q", conformanceBegin, conformanceEnd)
-	case written == table:
+	case withoutDebians(written) == withoutDebians(table) && (written == table || !*writeConformance):
 	case *writeConformance:
 		if err := os.WriteFile(conformanceReadme, []byte(before+conformanceBegin+table+conformanceEnd+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -48,16 +49,39 @@ func publishConformance(t *testing.T, results []conformanceResult) {
 	}
 }
 
+// withoutDebians returns the table without the versions of Debian's packages.
+func withoutDebians(table string) string {
+	debians := map[string]bool{}
+	for _, l := range conformanceLibraries {
+		if l.version == "" {
+			debians[l.row()] = true
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, " | "); len(cells) > 3 && debians[strings.TrimPrefix(cells[0], "| ")] {
+			line = strings.Join(append(cells[:1], cells[3:]...), " | ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// row returns the first cell of the library's row.
+func (l conformanceLibrary) row() string {
+	if l.variant == "" {
+		return l.library
+	}
+	return l.library + ", " + l.variant
+}
+
 // conformanceTable has a row for each library, variant and outcome.
 func conformanceTable(results []conformanceResult) string {
 	type row struct{ library, rule, passed, lost, remarks string }
 	var rows []row
 	versions, overValkey := map[row][]string{}, map[row][]string{}
 	for _, r := range results {
-		each := row{library: r.library.library, rule: cmp.Or(r.library.rule, "lock:*")}
-		if r.library.variant != "" {
-			each.library += ", " + r.library.variant
-		}
+		each := row{library: r.library.row(), rule: cmp.Or(r.library.rule, "lock:*")}
 		each.passed, each.remarks = r.outcome()
 		each.lost = "an error"
 		if r.library.swallowsErrors {

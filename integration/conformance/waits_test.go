@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,13 +39,8 @@ func TestWait(t *testing.T) {
 	c := rig.StartCluster(t, rig.Options{Rules: rules, RuleMore: map[string]string{rules[0]: "wait: 50ms", rules[1]: "wait: 1m"}})
 	other := c.AddProxy(t, rig.Options{Rules: rules, RuleMore: map[string]string{rules[0]: "wait: 50ms", rules[1]: "wait: 1m"}, NotNew: true})
 	for i, name := range names {
-		at := slices.IndexFunc(conformanceLibraries, func(l conformanceLibrary) bool { return l.name() == name })
-		if at < 0 {
-			t.Errorf("there is no %s", name)
-			continue
-		}
+		library := libraryNamed(t, name)
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
-			library := conformanceLibraries[at]
 			x := &waitingLine{T: t, library: library, program: library.program(t), lock: fmt.Sprintf("lock:line-%d", i), rule: rules[1]}
 			x.live(c.Proxy, other)
 		})
