@@ -1,0 +1,465 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A mutant is the product with one change. Its key does not depend on line numbers: it
+// stays the same until somebody changes this expression or the name of its function.
+type mutant struct {
+	number int
+	file   string // from the module's root
+	in     string // the function
+	text   string // what is changed
+	change string // how
+	nth    int    // among those of one function that read the same, from 1
+}
+
+// dir is the directory of the mutant's package.
+func (m mutant) dir() string { return path.Dir(m.file) }
+
+func (m mutant) key() string {
+	key := fmt.Sprintf("%s %s: %s: %s", m.file, m.in, m.change, m.text)
+	if m.nth > 1 {
+		key += fmt.Sprintf(" (%d)", m.nth)
+	}
+	return key
+}
+
+// A generator finds the mutants of one file, and the edits that build all of them in.
+type generator struct {
+	source  source
+	file    sourceFile
+	mutants *[]mutant // of all files; a mutant's number is its place
+	// conditionsOnly leaves statements alone.
+	conditionsOnly bool
+	edits          []edit
+	in             string
+	seen           map[string]int // how often a key occurred in this file
+	parents        []ast.Node
+}
+
+// An edit puts a text before or behind a node, or in the place of source text.
+type edit struct {
+	at, end int // offsets; the same if nothing is replaced
+	behind  bool
+	text    string
+}
+
+// generate returns the file's text with its mutants built in, or nothing if it has none.
+func generate(s source, f sourceFile, conditionsOnly bool, mutants *[]mutant) string {
+	g := &generator{source: s, file: f, mutants: mutants, conditionsOnly: conditionsOnly, seen: map[string]int{}}
+	for _, d := range f.parsed.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
+			g.in = nameOf(d)
+			g.parents = nil
+			ast.Inspect(d.Body, g.visit)
+		}
+	}
+	if len(g.edits) == 0 {
+		return ""
+	}
+	return g.weave()
+}
+
+func nameOf(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return d.Name.Name
+	}
+	t := d.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	switch generic := t.(type) {
+	case *ast.IndexExpr:
+		t = generic.X
+	case *ast.IndexListExpr:
+		t = generic.X
+	}
+	return t.(*ast.Ident).Name + "." + d.Name.Name
+}
+
+// visit is called with each node before its parts, and with nil behind them.
+func (g *generator) visit(n ast.Node) bool {
+	if n == nil {
+		g.parents = g.parents[:len(g.parents)-1]
+		return true
+	}
+	var parent ast.Node
+	if len(g.parents) > 0 {
+		parent = g.parents[len(g.parents)-1]
+	}
+	g.parents = append(g.parents, n)
+	switch n := n.(type) {
+	case *ast.IfStmt:
+		g.condition(n.Cond, whole)
+	case *ast.ForStmt:
+		if n.Cond != nil {
+			g.condition(n.Cond, ofLoop)
+		}
+	case *ast.SwitchStmt:
+		g.switched(n)
+	case *ast.BinaryExpr:
+		g.expression(n, parent)
+	case *ast.CallExpr:
+		g.extreme(n)
+	case ast.Stmt:
+		if !g.conditionsOnly {
+			g.statement(n, parent)
+		}
+	}
+	return true
+}
+
+// A role says what a condition is a part of.
+type role int
+
+const (
+	whole  role = iota // all of it decides
+	ofLoop             // the condition of a loop, which would not end if it always held
+	ofAnd              // without it the others decide
+	ofOr
+)
+
+// condition makes mutants of a condition that decides something: without each part of it,
+// and with bounds shifted by one.
+func (g *generator) condition(e ast.Expr, as role) {
+	if !g.isPlainBool(e) {
+		return
+	}
+	switch inner := ast.Unparen(e).(type) {
+	case *ast.BinaryExpr:
+		switch inner.Op {
+		case token.LAND, token.LOR:
+			part := ofAnd
+			if inner.Op == token.LOR {
+				part = ofOr
+			}
+			g.condition(inner.X, part)
+			g.condition(inner.Y, part)
+			switch {
+			case as == part: // this chain goes on in the one around it
+			case as == ofAnd:
+				g.choose(e, asIfTrue)
+			case as == ofOr:
+				g.choose(e, asIfFalse)
+			case part == ofAnd: // without all of its parts it always holds; never is new
+				g.choose(e, never)
+			case as == whole:
+				g.choose(e, always)
+			}
+			return
+		}
+	case *ast.UnaryExpr:
+		if chain, ok := ast.Unparen(inner.X).(*ast.BinaryExpr); ok && inner.Op == token.NOT && (chain.Op == token.LAND || chain.Op == token.LOR) {
+			g.condition(inner.X, whole)
+			return
+		}
+	}
+	switch as {
+	case ofAnd:
+		g.choose(e, asIfTrue)
+	case ofOr:
+		g.choose(e, asIfFalse)
+	case ofLoop:
+		g.choose(e, never)
+	case whole:
+		g.choose(e, never, always)
+	}
+}
+
+// What a condition becomes. A part of a chain is dropped: it is as if true or false.
+const (
+	never     = "never"
+	always    = "always"
+	asIfTrue  = "dropped, as if true"
+	asIfFalse = "dropped, as if false"
+)
+
+// choose lets a condition hold never, or always.
+func (g *generator) choose(e ast.Expr, changes ...string) {
+	before, behind := "(", ")"
+	for _, change := range changes {
+		n := g.add(e, change)
+		if change == never || change == asIfFalse {
+			before, behind = before+fmt.Sprintf("!chosen_.Is(%d) && (", n), behind+")"
+		} else {
+			before, behind = before+fmt.Sprintf("chosen_.Is(%d) || (", n), behind+")"
+		}
+	}
+	g.wrap(e, before, behind)
+}
+
+// expression makes mutants of a comparison, a condition that is a value, and a sum.
+func (g *generator) expression(e *ast.BinaryExpr, parent ast.Node) {
+	switch e.Op {
+	case token.LAND, token.LOR, token.EQL, token.NEQ:
+		if g.isValue(e, parent) {
+			g.condition(e, whole)
+		}
+	case token.LSS, token.LEQ, token.GTR, token.GEQ:
+		if g.isValue(e, parent) {
+			g.condition(e, whole)
+		}
+		g.shift(e)
+	case token.ADD, token.SUB:
+		g.term(e)
+	}
+}
+
+// isValue tells whether a condition is a value of its own: nobody else makes mutants of it.
+func (g *generator) isValue(e ast.Expr, parent ast.Node) bool {
+	switch parent := parent.(type) {
+	case *ast.IfStmt, *ast.ForStmt, *ast.CaseClause:
+		return false
+	case *ast.BinaryExpr:
+		return parent.Op != token.LAND && parent.Op != token.LOR
+	case *ast.UnaryExpr, *ast.ParenExpr:
+		return false // its own parent would have to tell; that is rare
+	}
+	return g.isPlainBool(e)
+}
+
+var shifted = map[token.Token][2]string{
+	token.LSS: {"Less", "<="}, token.LEQ: {"LessEqual", "<"}, token.GTR: {"Greater", ">="}, token.GEQ: {"GreaterEqual", ">"},
+}
+
+// shift moves a bound by one.
+func (g *generator) shift(e *ast.BinaryExpr) {
+	if g.source.info.Types[e].Value != nil || isUntyped(g.typeOf(e.X)) && isUntyped(g.typeOf(e.Y)) {
+		return
+	}
+	n := g.add(e, shifted[e.Op][1])
+	at := g.offset(e.OpPos)
+	g.wrap(e, fmt.Sprintf("chosen_.%s(%d, ", shifted[e.Op][0], n), ")")
+	g.edits = append(g.edits, edit{at: at, end: at + len(e.Op.String()), text: ","})
+}
+
+// term drops the second term of a sum.
+func (g *generator) term(e *ast.BinaryExpr) {
+	t, ok := g.typeOf(e).Underlying().(*types.Basic)
+	if !ok || t.Info()&types.IsNumeric == 0 || g.source.info.Types[e].Value != nil {
+		return
+	}
+	kind := ""
+	if right := g.source.info.Types[e.Y]; right.Value != nil {
+		// An untyped constant takes the type of the sum, which may have no name here.
+		if t, ok := right.Type.(*types.Basic); ok {
+			if isUntyped(t) {
+				return
+			}
+			kind = "[" + t.Name() + "]"
+		}
+		if named, ok := right.Type.(*types.Named); ok {
+			if named.String() != "time.Duration" || !g.imports("time") {
+				return
+			}
+			kind = "[time.Duration]"
+		}
+	}
+	n := g.add(e, "without its last term")
+	g.wrap(e.Y, fmt.Sprintf("chosen_.Term%s(%d, ", kind, n), ")")
+}
+
+// extreme drops an argument of min or max.
+func (g *generator) extreme(call *ast.CallExpr) {
+	name, ok := call.Fun.(*ast.Ident)
+	if !ok || name.Name != "min" && name.Name != "max" || !g.source.info.Types[call.Fun].IsBuiltin() || len(call.Args) < 2 || g.source.info.Types[call].Value != nil {
+		return
+	}
+	first := -1
+	for _, arg := range call.Args {
+		n := g.add(call, "without "+g.textOf(arg))
+		if first < 0 {
+			first = n
+		}
+	}
+	function := "Min"
+	if name.Name == "max" {
+		function = "Max"
+	}
+	at := g.offset(call.Pos())
+	g.edits = append(g.edits, edit{at: at, end: g.offset(call.Lparen) + 1, text: fmt.Sprintf("chosen_.%s(%d, ", function, first)})
+}
+
+// switched makes mutants of the cases of a switch: without each.
+func (g *generator) switched(s *ast.SwitchStmt) {
+	tag := ""
+	if s.Tag != nil {
+		if !isPure(s.Tag) || g.source.info.Types[s.Tag].Value != nil || !g.isComparedAsWritten(s.Tag) {
+			return
+		}
+		tag = g.textOf(s.Tag)
+	}
+	any := false
+	for _, c := range s.Body.List {
+		c := c.(*ast.CaseClause)
+		for _, e := range c.List {
+			if tag == "" {
+				as := whole
+				if len(c.List) > 1 {
+					as = ofOr
+				}
+				g.condition(e, as)
+				continue
+			}
+			n := g.add(e, "no case of "+tag)
+			g.wrap(e, fmt.Sprintf("!chosen_.Is(%d) && (%s) == (", n, tag), ")")
+			any = true
+		}
+	}
+	if any {
+		at := g.offset(s.Tag.Pos())
+		g.edits = append(g.edits, edit{at: at, end: g.offset(s.Tag.End()), text: ""})
+	}
+}
+
+// isComparedAsWritten tells whether comparing the tag with a case is what switch does.
+func (g *generator) isComparedAsWritten(tag ast.Expr) bool {
+	_, isInterface := g.typeOf(tag).Underlying().(*types.Interface)
+	return !isInterface
+}
+
+// statement drops a call or an assignment.
+func (g *generator) statement(s ast.Stmt, parent ast.Node) {
+	switch parent.(type) {
+	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+	default:
+		return
+	}
+	if clause, ok := parent.(*ast.CommClause); ok && clause.Comm == s {
+		return
+	}
+	switch s := s.(type) {
+	case *ast.ExprStmt:
+		call, ok := s.X.(*ast.CallExpr)
+		if !ok || isExempt(g.textOf(call.Fun)) {
+			return
+		}
+	case *ast.AssignStmt:
+		if s.Tok == token.DEFINE || isBlank(s.Lhs) {
+			return
+		}
+	case *ast.IncDecStmt:
+	default:
+		return
+	}
+	n := g.add(s, "dropped")
+	g.wrap(s, fmt.Sprintf("if !chosen_.Is(%d) { ", n), " }")
+}
+
+// isExempt tells of calls that no test of behaviour could miss: logs, and mutexes, which
+// the race detector judges. What panics may be the end of a function.
+func isExempt(function string) bool {
+	last := function[strings.LastIndexByte(function, '.')+1:]
+	return function == "panic" || slices.Contains([]string{"Lock", "Unlock", "RLock", "RUnlock"}, last) ||
+		strings.Contains(strings.ToLower(function), "log")
+}
+
+func isBlank(left []ast.Expr) bool {
+	return !slices.ContainsFunc(left, func(e ast.Expr) bool {
+		name, ok := e.(*ast.Ident)
+		return !ok || name.Name != "_"
+	})
+}
+
+// isPure tells of an expression that can be written twice.
+func isPure(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return true
+	case *ast.SelectorExpr:
+		return isPure(e.X)
+	case *ast.ParenExpr:
+		return isPure(e.X)
+	case *ast.IndexExpr:
+		return isPure(e.X) && isPure(e.Index)
+	case *ast.CallExpr:
+		// A getter without arguments, len, and conversions.
+		return isPure(e.Fun) && !slices.ContainsFunc(e.Args, func(a ast.Expr) bool { return !isPure(a) })
+	case *ast.BasicLit:
+		return true
+	case *ast.StarExpr:
+		return isPure(e.X)
+	}
+	return false
+}
+
+func (g *generator) isPlainBool(e ast.Expr) bool {
+	t := g.source.info.Types[e]
+	basic, ok := t.Type.(*types.Basic)
+	return ok && basic.Info()&types.IsBoolean != 0 && (t.Value == nil || t.Value.Kind() != constant.Bool)
+}
+
+func (g *generator) typeOf(e ast.Expr) types.Type { return g.source.info.Types[e].Type }
+
+func isUntyped(t types.Type) bool {
+	b, ok := t.(*types.Basic)
+	return ok && b.Info()&types.IsUntyped != 0
+}
+
+func (g *generator) imports(path string) bool {
+	return slices.ContainsFunc(g.file.parsed.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"`+path+`"` })
+}
+
+// add makes a mutant and returns its number.
+func (g *generator) add(n ast.Node, change string) int {
+	m := mutant{number: len(*g.mutants), file: g.file.path, in: g.in, text: g.textOf(n), change: change, nth: 1}
+	g.seen[m.key()]++
+	m.nth = g.seen[m.key()]
+	*g.mutants = append(*g.mutants, m)
+	return m.number
+}
+
+func (g *generator) offset(p token.Pos) int { return g.source.positions.Position(p).Offset }
+
+// textOf returns a node's text on one line.
+func (g *generator) textOf(n ast.Node) string {
+	return strings.Join(strings.Fields(string(g.file.text[g.offset(n.Pos()):g.offset(n.End())])), " ")
+}
+
+func (g *generator) wrap(n ast.Node, before, behind string) {
+	at, end := g.offset(n.Pos()), g.offset(n.End())
+	g.edits = append(g.edits, edit{at: at, end: at, text: before}, edit{at: end, end: end, behind: true, text: behind})
+}
+
+// weave makes all edits. At one place, what ends there comes first, from the inside out;
+// then begins what begins there, from the outside in. Outer nodes were visited first.
+func (g *generator) weave() string {
+	order := make([]int, len(g.edits))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		a, b := g.edits[x], g.edits[y]
+		switch {
+		case a.at != b.at:
+			return a.at - b.at
+		case a.behind && b.behind:
+			return y - x
+		case a.behind:
+			return -1
+		case b.behind:
+			return 1
+		}
+		return x - y
+	})
+	var out strings.Builder
+	done := 0
+	for _, i := range order {
+		e := g.edits[i]
+		out.Write(g.file.text[done:e.at])
+		out.WriteString(e.text)
+		done = max(done, e.end)
+	}
+	out.Write(g.file.text[done:])
+	behind := "package " + g.file.parsed.Name.Name
+	return strings.Replace(out.String(), behind, behind+`; import chosen_ "redlock-proxy/integration/mutants/chosen"`, 1)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"redlock-proxy/integration/mutants/chosen"
+)
+
+// A suite is the tests of one package, built with all mutants.
+type suite struct {
+	dir    string // of the package
+	binary string
+	tests  []test // the fastest first
+}
+
+// A test is one function of a suite.
+type test struct {
+	name    string
+	took    time.Duration // alone
+	reaches map[int]bool  // the mutants
+}
+
+// A judge runs tests against mutants.
+type judge struct {
+	scratch string
+	suites  map[string]*suite // by directory
+	// patience bounds a run of tests that use next to no processor time. A mutant that
+	// keeps tests from ending is caught. 0: usualPatience.
+	patience time.Duration
+}
+
+const usualPatience = 20 * time.Second
+
+// slowest is how long a test may take that runs against mutants.
+const slowest = 3 * time.Second
+
+// bound bounds a run of tests that usually take so long.
+func (j *judge) bound(usual time.Duration) time.Duration {
+	return cmp.Or(j.patience, usualPatience) + 10*usual
+}
+
+// prepare builds the tests that judge these subjects, and learns what they reach.
+func (j *judge) prepare(chosen []subject, woven map[string]string) error {
+	var dirs []string
+	for _, s := range chosen {
+		dirs = append(dirs, s.judges...)
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	binaries, err := build(woven, dirs, j.scratch)
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		j.suites[dir] = &suite{dir: dir, binary: binaries[dir]}
+		if err := j.learn(j.suites[dir]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learn runs each test alone, without a mutant, and notes which mutants it reaches.
+func (j *judge) learn(s *suite) error {
+	list, err := j.command(context.Background(), s, nil, "-test.list", ".").Output()
+	if err != nil {
+		return fmt.Errorf("listing the tests of %s: %w", s.dir, err)
+	}
+	var names []string
+	for _, name := range strings.Fields(string(list)) {
+		if strings.HasPrefix(name, "Test") && !slices.ContainsFunc(neverAsked, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			names = append(names, name)
+		}
+	}
+	tests := make([]test, len(names))
+	wrong := each(len(names), func(i int) (err error) {
+		tests[i], err = j.learnTest(s, names[i])
+		return err
+	})
+	slices.SortFunc(tests, func(a, b test) int { return int(a.took - b.took) })
+	s.tests = slices.DeleteFunc(tests, func(t test) bool { return t.took > slowest && !slices.Contains(alwaysAsked, t.name) })
+	return wrong
+}
+
+func (j *judge) learnTest(s *suite, name string) (test, error) {
+	reached := filepath.Join(j.scratch, strings.ReplaceAll(s.dir, "/", "-")+"-"+name)
+	began := time.Now()
+	command := j.command(context.Background(), s, []string{chosen.ReachedVariable + "=" + reached}, "-test.run", "^"+name+"$", "-test.timeout=5m")
+	if output, err := command.CombinedOutput(); err != nil {
+		return test{}, fmt.Errorf("%s of %s fails without a mutant: %w\n%s", name, s.dir, err, output)
+	}
+	t := test{name: name, took: time.Since(began), reaches: map[int]bool{}}
+	text, err := os.ReadFile(reached)
+	if errors.Is(err, os.ErrNotExist) {
+		return t, nil
+	}
+	for _, word := range strings.Fields(string(text)) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return t, err
+		}
+		t.reaches[n] = true
+	}
+	return t, errors.Join(err, os.Remove(reached))
+}
+
+func (j *judge) command(ctx context.Context, s *suite, environment []string, args ...string) *exec.Cmd {
+	// A mutant may ask for memory without end.
+	command := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, s.binary}, args...)...)
+	command.Dir = s.dir
+	command.Env = append(os.Environ(), environment...)
+	command.WaitDelay = time.Second
+	return command
+}
+
+// A finding says what became of a mutant.
+type finding struct {
+	mutant mutant
+	by     string // what caught it; "": nothing
+	tests  int    // how many reached it
+}
+
+// try runs the tests that reach a mutant until one fails: the fastest first, in portions
+// that take longer and longer.
+func (j *judge) try(m mutant, dirs []string) finding {
+	f := finding{mutant: m}
+	for _, dir := range dirs {
+		var portion []string
+		var takes time.Duration
+		most := 200 * time.Millisecond
+		s := j.suites[dir]
+		for i, t := range s.tests {
+			if t.reaches[m.number] {
+				portion, takes = append(portion, t.name), takes+t.took
+				f.tests++
+			}
+			if len(portion) == 0 || takes < most && i < len(s.tests)-1 {
+				continue
+			}
+			if caught := j.catches(s, m, portion, takes); caught != "" {
+				f.by = dir + " " + caught
+				return f
+			}
+			portion, takes, most = nil, 0, 4*most
+		}
+	}
+	return f
+}
+
+// catches returns the test that fails with the mutant.
+func (j *judge) catches(s *suite, m mutant, names []string, takes time.Duration) string {
+	ctx, cancel := context.WithTimeout(context.Background(), j.bound(takes)+10*time.Second)
+	defer cancel()
+	environment := []string{chosen.Variable + "=" + strconv.Itoa(m.number)}
+	output, err := j.command(ctx, s, environment, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", j.bound(takes).String()).CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	if _, behind, ok := bytes.Cut(output, []byte("--- FAIL: ")); ok {
+		name, _, _ := strings.Cut(string(behind), " ")
+		return name
+	}
+	if bytes.Contains(output, []byte("panic: test timed out")) || ctx.Err() != nil {
+		return "(they do not end)"
+	}
+	return "(the process dies)"
+}
+
+// each calls a function with 0 to n-1, three at a time for each processor: tests wait, too.
+func each(n int, do func(int) error) error {
+	var mu sync.Mutex
+	var wrong []error
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range 3 * runtime.NumCPU() {
+		all.Go(func() {
+			for i := range next {
+				if err := do(i); err != nil {
+					mu.Lock()
+					wrong = append(wrong, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return errors.Join(wrong...)
+}

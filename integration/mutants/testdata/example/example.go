@@ -1,0 +1,55 @@
+// Package example has one of each thing that the generator changes. Its test misses some
+// of the rules, and not others.
+package example
+
+import "time"
+
+const (
+	Small = iota + 1
+	Large
+	Odd
+)
+
+type Box struct {
+	open  bool
+	count int
+}
+
+func (b *Box) Put(n int) bool {
+	if n < 0 || n > 10 && !b.open {
+		return false
+	}
+	b.count += n
+	b.note()
+	return b.count >= 3
+}
+
+func (b *Box) note() { b.open = true }
+
+func Kind(size int) string {
+	switch size {
+	case Small:
+		return "small"
+	case Large, Odd:
+		return "large"
+	}
+	switch {
+	case size > 1000:
+		return "huge"
+	case size == 7, size == 8:
+		return "odd"
+	}
+	return "none"
+}
+
+func Validity(ttl, elapsed time.Duration) time.Duration {
+	return max(ttl-elapsed-2*time.Millisecond, 0)
+}
+
+func CountDown(n int) (steps int) {
+	for n > 0 {
+		n--
+		steps++
+	}
+	return steps
+}
