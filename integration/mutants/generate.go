@@ -38,12 +38,11 @@ type generator struct {
 	source  source
 	file    sourceFile
 	mutants *[]mutant // of all files; a mutant's number is its place
-	// conditionsOnly leaves statements alone.
-	conditionsOnly bool
-	edits          []edit
-	in             string
-	seen           map[string]int // how often a key occurred in this file
-	parents        []ast.Node
+	subject subject
+	edits   []edit
+	in      string
+	seen    map[string]int // how often a key occurred in this file
+	parents []ast.Node
 }
 
 // An edit puts a text before or behind a node, or in the place of source text.
@@ -54,11 +53,14 @@ type edit struct {
 }
 
 // generate returns the file's text with its mutants built in, or nothing if it has none.
-func generate(s source, f sourceFile, conditionsOnly bool, mutants *[]mutant) string {
-	g := &generator{source: s, file: f, mutants: mutants, conditionsOnly: conditionsOnly, seen: map[string]int{}}
+func generate(of subject, s source, f sourceFile, mutants *[]mutant) string {
+	g := &generator{subject: of, source: s, file: f, mutants: mutants, seen: map[string]int{}}
 	for _, d := range f.parsed.Decls {
-		if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
-			g.in = nameOf(d)
+		d, ok := d.(*ast.FuncDecl)
+		if !ok || d.Body == nil {
+			continue
+		}
+		if g.in = nameOf(d); len(of.functions) == 0 || slices.Contains(of.functions, g.in) {
 			g.parents = nil
 			ast.Inspect(d.Body, g.visit)
 		}
@@ -111,7 +113,7 @@ func (g *generator) visit(n ast.Node) bool {
 	case *ast.CallExpr:
 		g.extreme(n)
 	case ast.Stmt:
-		if !g.conditionsOnly {
+		if g.subject.isPure {
 			g.statement(n, parent)
 		}
 	}
@@ -235,6 +237,9 @@ var shifted = map[token.Token][2]string{
 func (g *generator) shift(e *ast.BinaryExpr) {
 	if g.source.info.Types[e].Value != nil || isUntyped(g.typeOf(e.X)) && isUntyped(g.typeOf(e.Y)) {
 		return
+	}
+	if g.typeOf(e.X).String() == "time.Duration" {
+		return // nothing depends on a nanosecond
 	}
 	n := g.add(e, shifted[e.Op][1])
 	at := g.offset(e.OpPos)

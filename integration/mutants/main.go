@@ -118,8 +118,13 @@ func generateAll(chosen []subject) (mutants []mutant, woven map[string]string, e
 	woven = map[string]string{}
 	for i, source := range sources {
 		for _, f := range source.files {
-			if text := generate(source, f, chosen[i].conditionsOnly, &mutants); text != "" {
+			if text := generate(chosen[i], source, f, &mutants); text != "" {
 				woven[f.path] = text
+			}
+		}
+		for _, function := range chosen[i].functions {
+			if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.dir() == chosen[i].dir && m.in == function }) {
+				return nil, nil, fmt.Errorf("subjects.go: %s has no mutants in a function %s", chosen[i].dir, function)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // the tests do not miss.
 func TestMutantsOfAnExample(t *testing.T) {
 	t.Chdir("../..")
-	example := subject{dir: "integration/mutants/testdata/example", judges: []string{"integration/mutants/testdata/example"}}
+	example := subject{dir: "integration/mutants/testdata/example", judges: []string{"integration/mutants/testdata/example"}, isPure: true}
 	mutants, woven, err := generateAll([]subject{example})
 	if err != nil {
 		t.Fatal(err)
