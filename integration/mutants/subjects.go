@@ -37,7 +37,7 @@ var subjects = []subject{
 	{dir: "redlock/heal", judges: []string{"redlock/heal", "redlock"}},
 	{dir: "redlock/token", judges: []string{"redlock/token", "redlock"}},
 	{dir: "redlock/stream", judges: []string{"redlock/stream", "redlock"}, functions: []string{
-		"Debt.append", "Stream.Owe", "Stream.Send", "Stream.accepts", "Stream.answerBatch", "Stream.appendCheck", "Stream.batch", "Stream.debtOf",
+		"Debt.append", "Stream.Owe", "Stream.Send", "Stream.accepts", "Stream.answerBatch", "Stream.appendCheck", "Stream.batch",
 		"Stream.end", "Stream.firstDebts", "Stream.flush", "Stream.keep", "Stream.mayCreate", "Stream.owed", "Stream.suspended", "Stream.takeOver",
 	}},
 	{dir: "redlock/master", judges: []string{"redlock/master", "redlock"}, functions: []string{
@@ -46,7 +46,7 @@ var subjects = []subject{
 	{dir: "redlock/notify", judges: []string{"redlock/notify", "redlock"}, functions: []string{"Hub.lose", "Subscriber.want", "heard.count", "heard.find", "heard.wait"}},
 	{dir: "redlock/script", judges: []string{"redlock/script", "redlock"}, functions: []string{"Recognise", "trial.spares"}},
 	{dir: "redlock", judges: []string{"redlock"}, functions: []string{
-		"Locker.Acquire", "Locker.Extend", "Locker.Swap", "Locker.acquireInTurn", "Locker.extendMissed", "Locker.extendOnce", "Locker.read",
+		"Locker.Acquire", "Locker.Extend", "Locker.Swap", "Locker.acquireInTurn", "Locker.extendMissed", "Locker.extendOnce",
 		"Locker.release", "Locker.releaseValue", "acquisition.Keep", "acquisition.askOnce", "acquisition.takeBack", "lookAnswer.goesOnAs",
 		"looks.begin", "looks.deletable",
 	}},
