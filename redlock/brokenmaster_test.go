@@ -47,10 +47,18 @@ var brokenStreams = map[string]struct{ first, repeated string }{
 var brokenGreetings = map[string]bool{"no RESP": true, "nested arrays": true, "a line without end": true, "a long text": true}
 
 // One of three masters is broken. Whatever it sends, a bounded number of bytes is read,
-// and locks are taken without it.
+// and locks are taken without it. A Locker watches the clocks for a while before it counts
+// votes, so all of them do that at once.
 func TestBrokenMasterCostsLittle(t *testing.T) {
 	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
 	drivers := map[string]*loop.Loop{"goroutines": nil, "the loop": startLoop(t)}
+	type row struct {
+		name   string
+		greets bool
+		set    *mixedSet
+		server *brokenMaster
+	}
+	var rows []row
 	for name, stream := range brokenStreams {
 		greetings := []bool{true}
 		if brokenGreetings[name] {
@@ -58,23 +66,31 @@ func TestBrokenMasterCostsLittle(t *testing.T) {
 		}
 		for _, greets := range greetings {
 			for by, driver := range drivers {
-				t.Run(fmt.Sprintf("%s, greets: %v, on %s", name, greets, by), func(t *testing.T) {
-					t.Parallel()
-					set := joinMixedSet(t, masters, driver)
-					server := startBrokenMaster(t, greets, stream.first, stream.repeated)
-					set.breakThird(server.dial)
-					server.awaitEnd(t)
-					server.awaitEnd(t)
-					set.mustLock(t)
-					if longest := server.longest.Load(); longest > 16<<20 {
-						t.Errorf("%d bytes were taken on one connection", longest)
-					}
-					if text := set.log.String(); greets && !strings.Contains(text, "sends what no Redis sends") {
-						t.Errorf("the log does not say what was wrong:\n%s", text)
-					}
-				})
+				rows = append(rows, row{fmt.Sprintf("%s, greets: %v, on %s", name, greets, by), greets,
+					newMixedSet(t, masters, driver), startBrokenMaster(t, greets, stream.first, stream.repeated)})
 			}
 		}
+	}
+	for _, r := range rows {
+		r.set.awaitVotes(t)
+	}
+	for _, r := range rows {
+		r.set.breakThird(r.server.dial)
+	}
+	masters[2].must("CLIENT", "KILL", "TYPE", "normal") // a loop has connections of its own
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			defer r.set.close()
+			r.server.awaitEnd(t)
+			r.server.awaitEnd(t)
+			r.set.mustLock(t)
+			if longest := r.server.longest.Load(); longest > 16<<20 {
+				t.Errorf("%d bytes were taken on one connection", longest)
+			}
+			if r.greets {
+				r.set.awaitLog(t, "sends what no Redis sends")
+			}
+		})
 	}
 }
 
@@ -83,7 +99,6 @@ func TestBrokenMasterCostsLittle(t *testing.T) {
 type mixedSet struct {
 	locker *Locker
 	log    lockedText
-	third  *liveMaster
 
 	mu    sync.Mutex
 	dial  func(context.Context) (net.Conn, error)
@@ -93,7 +108,14 @@ type mixedSet struct {
 // joinMixedSet returns when all masters vote.
 func joinMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet {
 	t.Helper()
-	set := &mixedSet{dial: masters[2].dialContext, third: masters[2]}
+	set := newMixedSet(t, masters, l)
+	set.awaitVotes(t)
+	return set
+}
+
+func newMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet {
+	t.Helper()
+	set := &mixedSet{dial: masters[2].dialContext}
 	cfg := Config{MasterTimeout: livePatience, New: true, MaxReply: 1 << 20, Loop: l, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
 	for i, m := range masters {
 		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprintf("m%d", i+1), Dial: m.dialContext})
@@ -104,17 +126,33 @@ func joinMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet 
 		t.Fatal(err)
 	}
 	set.locker = locker
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), second)
-		defer cancel()
-		locker.Close(ctx)
-	})
-	for deadline := time.Now().Add(livePatience); !locker.certified(); time.Sleep(time.Millisecond) {
+	t.Cleanup(set.close)
+	return set
+}
+
+func (set *mixedSet) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), second)
+	defer cancel()
+	set.locker.Close(ctx)
+}
+
+func (set *mixedSet) awaitVotes(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(livePatience); !set.locker.certified(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not all masters vote: %+v", locker.Status())
+			t.Fatalf("not all masters vote: %+v", set.locker.Status())
 		}
 	}
-	return set
+}
+
+// awaitLog waits for words in the log. What is logged about a connection may come after its end.
+func (set *mixedSet) awaitLog(t *testing.T, words string) {
+	t.Helper()
+	for deadline := time.Now().Add(livePatience); !strings.Contains(set.log.String(), words); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not say %q:\n%s", words, set.log.String())
+		}
+	}
 }
 
 func (m *liveMaster) dialContext(ctx context.Context) (net.Conn, error) {
@@ -134,9 +172,6 @@ func (set *mixedSet) dialThird(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// thirdMaster guards the connection to the third master, which tests side by side use.
-var thirdMaster sync.Mutex
-
 // breakThird has another server answer under the third master's name.
 func (set *mixedSet) breakThird(dial func(context.Context) (net.Conn, error)) {
 	set.mu.Lock()
@@ -145,9 +180,6 @@ func (set *mixedSet) breakThird(dial func(context.Context) (net.Conn, error)) {
 	for _, conn := range set.conns {
 		_ = conn.Close()
 	}
-	thirdMaster.Lock()
-	defer thirdMaster.Unlock()
-	set.third.must("CLIENT", "KILL", "TYPE", "normal") // a loop has connections of its own
 }
 
 func (set *mixedSet) mustLock(t *testing.T) {
