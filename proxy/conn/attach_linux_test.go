@@ -94,18 +94,29 @@ func TestInputIsReadWhereMemoryIsShort(t *testing.T) {
 
 // Silence counts only while the loop reads.
 func TestNoSilencePassesWhileNothingIsRead(t *testing.T) {
-	const patience = time.Second // so that it does not pass before Pause on a busy machine
 	done := make(chan struct{})
 	client := attached(t, NewBudget(func() int64 { return 1 << 20 }), func(task *loop.Task, in *Input) {
 		defer close(done)
 		task.Leave()
-		in.from.ReadUntil(time.Now().Add(patience))
+		passes := func() bool { // tells whether the time ran, and stops it
+			in.from.mu.Lock()
+			defer in.from.mu.Unlock()
+			return in.from.silence.Stop()
+		}
+		in.from.ReadUntil(time.Now().Add(time.Hour))
 		in.from.Pause()
-		time.Sleep(patience + patience/2)
-		if err := in.from.failed(); err != nil {
-			t.Errorf("the connection ended while nothing was read: %v", err)
+		if passes() {
+			t.Error("the time goes on when nothing is read any more")
+		}
+		in.from.ReadUntil(time.Now().Add(time.Hour))
+		if passes() {
+			t.Error("the time begins while nothing is read")
 		}
 		in.from.Resume()
+		if !passes() {
+			t.Error("no time passes when the loop reads again")
+		}
+		in.from.ReadUntil(time.Now().Add(time.Millisecond))
 		for in.from.failed() == nil {
 			time.Sleep(time.Millisecond)
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/proxytest"
@@ -73,6 +72,8 @@ func testALackOfMemoryEnds(t *testing.T, r *rig) {
 	slow, other := r.member(0), r.member(0)
 	slow.Member.client.Lock() // it takes nothing
 	server := <-r.servers
+	elsewhere := r.member(1)
+	another := <-r.servers
 	slow.sends("a", 1)
 	c := slow.conn.Load()
 	go say(server, "+1\r\n")
@@ -83,8 +84,18 @@ func testALackOfMemoryEnds(t *testing.T, r *rig) {
 	})
 	c.relieve()
 	other.sends("b", 1)
-	go say(server, "+2\r\n")
-	if other.Wait(10 * time.Millisecond) {
+	say(server, "+2\r\n")
+	for range 2 { // then the loop, if there is one, has seen what came before
+		elsewhere.sends("c", 1)
+		say(another, "+3\r\n")
+		if !elsewhere.Wait(patience) {
+			t.Fatal("nothing is read from another connection")
+		}
+	}
+	c.mu.Lock()
+	stopped := len(c.full) > 0
+	c.mu.Unlock()
+	if !stopped || other.Drained() {
 		t.Error("reading went on without memory")
 	}
 	r.limit.Store(1 << 30)
