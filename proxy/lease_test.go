@@ -58,6 +58,7 @@ func copyEnds(t *testing.T, p *Proxy, key string) (ends []time.Time) {
 
 // Every way to take a lock gets a lease. Clients know nothing of it.
 func TestLocksAreHeldWhileTheirConnectionIsOpen(t *testing.T) {
+	t.Parallel()                 // it waits most of its time
 	const ttl = 12 * time.Second // renewed after 4 s, and on a busy machine in time if it is 8 s late
 	p, client := startLeases(t, route.Rule{Renew: time.Hour}, ttl)
 	ctx := t.Context()
@@ -158,6 +159,7 @@ func TestAClientThatIsDisconnectedKeepsItsLock(t *testing.T) {
 }
 
 func TestAClientWhoseLockCannotBeRenewedIsDisconnected(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	const ttl = 3 * time.Second
 	p, client := startLeases(t, route.Rule{Renew: time.Hour}, ttl)
 	ctx := t.Context()

@@ -261,6 +261,7 @@ func startGuardRedises(t *testing.T, n int) []*proxytest.Redis {
 // A master is replaced by a server that was never one: it has to sit out its
 // quarantine while the others go on.
 func TestReloadReplacesAMaster(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	servers := startGuardRedises(t, 5)
 	r := startReloadable(t, servers[4], servers[:3]...)
 	client := dialTest(t, "tcp", r.listener.Addr().String())

@@ -109,6 +109,7 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 // A new set begins in quarantine. Every answer says so, until when, and what to do. After
 // that step locks can be taken at once.
 func TestANewSetSaysSo(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	servers := startGuardRedises(t, 3)
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: none\nmaster_timeout: 500ms\nrestart_delay: 10m\nmasters:\n"

@@ -89,6 +89,7 @@ func TestAcquiresWaitOnTheWire(t *testing.T) {
 
 // A lock whose TTL is over goes to the one who waits for it, by the masters' notice.
 func TestAnAcquireWaitsForTheEndOfATTL(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	p, _ := startWaitingProxy(t, time.Hour)
 	wantReplies(t, waitingClient(t, p, "SET lock:a holder NX PX 2000"), "+OK\r\n")
 	wantReplies(t, waitingClient(t, p, "SET lock:a next NX PX 3600000"), "+OK\r\n")
