@@ -93,21 +93,23 @@ rooms=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' 
 # The units take processor time and the rooms mostly wait. So they run side by side.
 # shellcheck disable=SC2086 # lists of packages
 units() {
-  local failed=0 steps=$1 dir tests
+  local failed=0 steps=$1 mutants=$2 dir tests
   run go test -vet=off -timeout 30m -run '^TestModel' ./redlock/roster -model.steps "$steps"
   for dir in $(grep -rlE --include='*_test.go' '^//go:build .*!race\b' . | xargs -n 1 dirname | sort -u); do
     tests=$(grep -lE '^//go:build .*!race\b' "$dir"/*_test.go | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' | paste -sd '|')
     run go test -vet=off -timeout 30m -run "^($tests)\$" "$dir"
   done
   run go test -vet=off $race -p 1 -timeout 2h -skip '^TestModel' $packages
+  echo "== mutants"
+  run env -u REDLOCK_TEST -u REDLOCK_SKIPPED go run ./integration/mutants "$mutants"
   return "$failed"
 }
 export REDLOCK_TEST=$tier
 set -m # a process group of its own
 if [ "$tier" = servers ]; then
-  units 10000000 >"$scratch/units" 2>&1 &
+  units 10000000 -changed >"$scratch/units" 2>&1 &
 else
-  units 100000000 >"$scratch/units" 2>&1 &
+  units 100000000 -all >"$scratch/units" 2>&1 &
 fi
 beside=$!
 set +m
@@ -161,5 +163,5 @@ if [ -s "$REDLOCK_SKIPPED" ]; then
   sort "$REDLOCK_SKIPPED" | uniq -c
 fi
 echo "== summary"
-grep -E '^(ok|FAIL|---|panic:)|repeat with:' "$summary" || true
+grep -E '^(ok|FAIL|---|panic:|mutants:)|repeat with:' "$summary" || true
 exit "$failed"
