@@ -31,6 +31,8 @@ func TestComparisons(t *testing.T) {
 		{idle, ":1\r\n", ":2\r\n", false},
 		{Hello, "%2\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:5\r\n", "%2\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:77777\r\n", true},
 		{Hello, "%2\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:5\r\n", "%2\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:5\r\n", false},
+		{Hello, "*2\r\n$7\r\nmodules\r\n*1\r\n$1\r\nv\r\n", "*2\r\n$7\r\nmodules\r\n*0\r\n", true},
+		{Hello, "*2\r\n$7\r\nmodules\r\n*0\r\n", "*2\r\n$7\r\nmodules\r\n*1\r\n$1\r\nv\r\n", false},
 		{unordered, "*2\r\n:1\r\n:2\r\n", "*2\r\n:2\r\n:1\r\n", true},
 		{unordered, "*2\r\n:1\r\n:2\r\n", "*2\r\n:2\r\n:2\r\n", false},
 		{Shape, "*1\r\n:1\r\n", "*1\r\n:2\r\n", true},
