@@ -169,21 +169,21 @@ func TestReloadChangesCredentials(t *testing.T) {
 func TestReloadReplacesAMaster(t *testing.T) {
 	t.Parallel()
 	c := rig.StartServers(t)
-	options := c.With(rig.Options{})
+	options := c.With(rig.Options{RestartDelay: 5 * time.Second})
 	first, second := rig.StartProxy(t, options), rig.StartProxy(t, options)
 	client, other := first.Client(t), second.Client(t)
 	rig.MustAcquire(t, client, "lock:kept", "token-before-the-reload", rig.LongTTL)
 	newcomer := rig.StartServer(t, "newcomer")
 	leaving := c.Masters[2]
 
-	two := c.With(rig.Options{})
+	two := c.With(rig.Options{RestartDelay: 5 * time.Second})
 	two.Masters[2], two.Masters[3] = newcomer.URL(), rig.StartServer(t, "another").URL()
 	first.Reload(t, two, "refused")
 	if !strings.Contains(first.Proc.Log.String(), "only one master can be replaced at a time") {
 		t.Errorf("the log does not say why two are too many:\n%s", first.Proc.Log.Tail(5))
 	}
 
-	replaced := c.With(rig.Options{MaxQuarantine: 8 * time.Second})
+	replaced := c.With(rig.Options{RestartDelay: 5 * time.Second, MaxQuarantine: 8 * time.Second})
 	replaced.Masters[2] = newcomer.URL()
 	first.Reload(t, replaced, "applied")
 	if state := first.State(t, newcomer); state == "voting" {

@@ -24,10 +24,10 @@ type Options struct {
 	Upstream      string // "": the cluster's
 	Listen        string // "": a port of the loopback
 	Masters       []string
-	MasterTimeout time.Duration     // 0: 2s, enough for a machine under load
+	MasterTimeout time.Duration     // 0: 5s, enough for a machine under load; but 2s if RestartDelay is given
 	RetryCount    int               // 0: 3
 	RetryDelay    time.Duration     // 0: 20ms
-	RestartDelay  time.Duration     // 0: 5s
+	RestartDelay  time.Duration     // 0: twice MasterTimeout, and 5s at least
 	MaxQuarantine time.Duration     // 0: the proxy's default
 	NotNew        bool              // start without -new: the masters may hold locks
 	LogLevel      string            // "": debug
@@ -50,7 +50,10 @@ type Proxy struct {
 var LockRules = []string{"lock:*", "*_LOCK", "lock-signal:*", "*redisson_*", "{lock:*"}
 
 func (o Options) yaml(listen, admin int) string {
-	timeout := cmp.Or(o.MasterTimeout, 2*time.Second)
+	timeout := cmp.Or(o.MasterTimeout, 5*time.Second)
+	if o.MasterTimeout == 0 && o.RestartDelay > 0 {
+		timeout = 2 * time.Second
+	}
 	retries, delay := cmp.Or(o.RetryCount, 3), cmp.Or(o.RetryDelay, 20*time.Millisecond)
 	var b strings.Builder
 	fmt.Fprintf(&b, "listen: %s\nadmin: 127.0.0.1:%d\nupstream: %s\nmasters:\n", cmp.Or(o.Listen, fmt.Sprintf("127.0.0.1:%d", listen)), admin, o.Upstream)
@@ -69,7 +72,7 @@ func (o Options) yaml(listen, admin int) string {
 		}
 	}
 	fmt.Fprintf(&b, "master_timeout: %s\nretry: {count: %d, delay: %s}\n", timeout, retries, delay)
-	fmt.Fprintf(&b, "restart_delay: %s\n", cmp.Or(o.RestartDelay, 5*time.Second))
+	fmt.Fprintf(&b, "restart_delay: %s\n", cmp.Or(o.RestartDelay, max(5*time.Second, 2*timeout)))
 	if o.MaxQuarantine > 0 {
 		fmt.Fprintf(&b, "max_quarantine: %s\n", o.MaxQuarantine)
 	}
