@@ -56,7 +56,7 @@ func installed(t *testing.T, name string, files []string, fill func(dir string) 
 	defer os.RemoveAll(unfinished)
 	if err := fill(unfinished); errors.As(err, new(notDownloaded)) {
 		t.Log(err)
-		layer.Missing(t, "a download, which failed: "+name, "none")
+		layer.Missing(t, "a download, which failed: "+name)
 	} else if err != nil {
 		t.Fatalf("installing %s: %v", name, err)
 	}

@@ -69,16 +69,16 @@ func Program(t testing.TB, name, debian string) string {
 	t.Helper()
 	program, err := exec.LookPath(name)
 	if err != nil {
-		Missing(t, name, debian)
+		Missing(t, fmt.Sprintf("%s (Debian package %s)", name, debian))
 	}
 	return program
 }
 
-// Missing skips a test that needs something that is not installed. It fails the test instead
-// where CI is set, except in the tier Unit. The text debian names Debian's package.
-func Missing(t testing.TB, what, debian string) {
+// Missing skips a test that needs something that this machine does not have. It fails the test
+// instead where CI is set, except in the tier Unit.
+func Missing(t testing.TB, what string) {
 	t.Helper()
-	text := fmt.Sprintf("needs %s (Debian package %s)", what, debian)
+	text := "needs " + what
 	if Chosen() > Unit && os.Getenv("CI") != "" {
 		t.Fatal(text)
 	}

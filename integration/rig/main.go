@@ -100,7 +100,7 @@ func Need(t testing.TB, programs ...Program) {
 	t.Helper()
 	for _, p := range programs {
 		if !p.isThere() {
-			layer.Missing(t, p.name, p.debian)
+			layer.Missing(t, fmt.Sprintf("%s (Debian package %s)", p.name, p.debian))
 		}
 	}
 }
