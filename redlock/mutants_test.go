@@ -574,9 +574,15 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what was on record on a master that went away is remembered",
-		edits:    []edit{{"roster/ttlmemory.go", "if s.present() && m.Set == r.set &&", "if false &&"}},
+		edits:    []edit{{"roster/ttlmemory.go", "if s.present() && (m.Set == r.set", "if false && (m.Set == r.set"}},
 		caughtBy: "roster/TestRosterWhatWasOnRecordIsRemembered",
 		world:    214,
+	},
+	{
+		rule:     "what was read before a set was known is remembered",
+		edits:    []edit{{"roster/ttlmemory.go", " || r.set == \"\")", ")"}},
+		caughtBy: "roster/TestRosterWhatWasReadBeforeASetWasKnownIsRemembered",
+		world:    2_001_945,
 	},
 	{
 		rule:     "a quarantine is as long as the longest TTL granted",

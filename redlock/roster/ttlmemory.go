@@ -44,11 +44,12 @@ func (r *Roster) granted(now time.Time) time.Duration {
 }
 
 // leaves records that a place's marker cannot be read any more, or that another one has
-// replaced it. A record that only turned is not lost. Nor is a record of another run: it was
+// replaced it. If no set is known yet, it may be the marker of the set that a new one follows. A
+// record that only turned is not lost. Nor is a record of another run: it was
 // lost with that run, and the process that overwrites it keeps it.
 func (r *Roster) leaves(s *view, next marker.Marker, now time.Time) {
 	m := s.marker
-	if s.present() && m.Set == r.set && m.Run == s.run && (next.DB != m.DB || next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
+	if s.present() && (m.Set == r.set || r.set == "") && m.Run == s.run && (next.DB != m.DB || next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
 		r.ttls.lose(m.Granted(), now, r.limits)
 	}
 }

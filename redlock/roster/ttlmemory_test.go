@@ -53,6 +53,27 @@ func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	t.Error("its quarantine does not last as long as the TTL")
 }
 
+// All masters forget while a process starts that has read one of them. It begins a new set.
+func TestRosterWhatWasReadBeforeASetWasKnownIsRemembered(t *testing.T) {
+	now := time.Now()
+	long := certifiedRoster(3, now).marker(Place{0, 0}, "s", 0, now)
+	long.Longest = 5 * time.Minute
+	r := New(serversNamed(3), false, 0)
+	r.limits = rosterLimits
+	r.Connected(Place{0, 0}, long.Run, "", Replication{}, now)
+	r.shows(Place{0, 0}, long.String())
+	r.Disconnected(Place{0, 0}, NotConnected, now)
+	for i := range 3 {
+		r.Connected(Place{i, 0}, "again", "", Replication{}, now)
+		r.views[Place{i, 0}].run += r.names(i)
+		r.shows(Place{i, 0}, "")
+	}
+	writes := r.Tick(now.Add(time.Minute), rosterLimits)
+	if len(writes) != 1 || writes[0].Marker.Quarantine != 5*time.Minute {
+		t.Errorf("the new set does not begin with a quarantine as long as the TTL: %+v", writes)
+	}
+}
+
 // SWAPDB takes the marker of database 0 away, with the longest TTL. The one that comes instead was
 // written at the same moment, and does not have it.
 func TestRosterWhatDatabase0TellsIsLostBySWAPDB(t *testing.T) {
