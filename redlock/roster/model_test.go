@@ -211,7 +211,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {
-		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
+		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), saved: make([]string, w.dbs+1)}
 		s.ahead = w.between(-time.Minute, time.Minute)
 		s.repl.ID = "first-" + s.name
 		s.start()
@@ -293,11 +293,24 @@ type process struct {
 	// nextToken is above all tokens that the process has read. 0: it has asked for none.
 	nextToken int64
 	lastBeat  time.Time
+	// told are the longest TTLs that servers told it, and when each was told last.
+	told map[time.Duration]time.Duration
+}
+
+// knows tells whether a server told the process of such a TTL so lately that a lock may live that
+// had it then.
+func (p *process) knows(ttl time.Duration) bool {
+	for longest, at := range p.told {
+		if longest >= ttl && p.w.now <= at+longest {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *world) startProcess(fresh bool) *process {
 	w.started++
-	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), names: slices.Clone(w.names), cut: make([]bool, w.masters), dbs: w.dbs}
+	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), names: slices.Clone(w.names), cut: make([]bool, w.masters), dbs: w.dbs, told: map[time.Duration]time.Duration{}}
 	if w.seed%4 == 1 && !w.hasStory() && (w.seed/4+uint64(w.started))%2 == 0 {
 		p.dbs = 1 // its locks are in database 0, and others may have some elsewhere
 	}
@@ -326,7 +339,6 @@ func (w *world) startProcess(fresh bool) *process {
 func (p *process) stop() {
 	p.dead = true
 	p.w.procs = slices.DeleteFunc(p.w.procs, func(q *process) bool { return q == p })
-	p.w.forgets()
 }
 
 // do runs an action of the process, at once or when the process goes on. It drops the action of a
@@ -454,6 +466,7 @@ type toyStream struct {
 	beaten       time.Time
 	asked        time.Time
 	token        int64
+	longest      time.Duration // the longest TTL that text records
 
 	valid    bool
 	version  uint64
@@ -580,6 +593,11 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 	s.asked = sent
 	rest, token := marker.CutToken(it.text)
 	s.token = token
+	if !s.valid || s.text != rest {
+		m, _ := marker.Parse(rest)
+		s.longest = m.Granted()
+	}
+	p.told[s.longest] = p.w.now
 	if !s.valid || s.repl != it.repl {
 		s.repl = it.repl
 		p.r.Replicates(s.place, it.repl, now)
@@ -633,8 +651,6 @@ type grant struct {
 	needed int   // the quorum by which it was won
 	long   bool  // the lock lives longer than a new set waits
 	votes  []int // the memories that voted
-	// forgotten says that nothing told of the lock any more at some moment.
-	forgotten bool
 }
 
 // ask begins a ballot, and another one later.
@@ -684,16 +700,16 @@ func (b *ballot) vote(master, memory int) {
 	}
 	b.grant.votes = b.votes
 	for _, g := range w.grants {
-		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, g.needed, needed) && !g.forgotten {
+		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, g.needed, needed) {
 			w.wrong = fmt.Sprintf("two holders: %s by the memories %v until %v, and %s by %v at %v", g.by, g.votes, g.ends, b.p.name, b.votes, w.now)
 			w.log("%s", w.wrong)
 		}
 	}
 }
 
-// begins records a new set. If all masters have forgotten, and no living process knows of longer
-// TTLs, a new set waits for RestartDelay only. Locks that live longer are not promised to stay
-// exclusive then.
+// begins records a new set. If all masters have forgotten, and no server has told a living process
+// of longer TTLs, a new set waits for RestartDelay only. Locks that live longer are not promised to
+// stay exclusive then (doc.go).
 //
 // A process may not know that the number of masters has changed. If all masters on its list have
 // forgotten, it begins a set beside the one that others remember, which is an exception (doc.go).
@@ -703,29 +719,15 @@ func (w *world) begins(set string, masters int) {
 		return
 	}
 	w.sets[set] = true
-	w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.long })
+	w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool {
+		return g.long && !slices.ContainsFunc(w.procs, func(p *process) bool { return p.knows(g.ends - g.began) })
+	})
 	for _, s := range w.full[min(masters, len(w.full)):] {
 		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run && m.Joined.IsStaged() && s.place < m.Joined.Counting() {
 			w.log("THE END: a set of %d masters begins beside one of %d", masters, m.Joined.Counting())
 			w.divided = true
 			return
 		}
-	}
-}
-
-// forgets finds the long locks of which nothing tells any more: all masters have forgotten them, one
-// before another could learn of them again, no marker has such a TTL, and no living process has read
-// one. Such a process may know the set, so no new set begins. Later locks may have the same TTL, so
-// it is called at the moment at which a master forgets or a process ends.
-func (w *world) forgets() {
-	for _, g := range w.grants {
-		first, last, ttl := w.now, time.Duration(0), g.ends-g.began
-		for _, s := range w.at {
-			first, last = min(first, s.forgot[g.db]), max(last, s.forgot[g.db])
-		}
-		g.forgotten = g.forgotten || g.long && first > g.began && last-first < w.limits.RestartDelay &&
-			!slices.ContainsFunc(w.at, func(s *toyServer) bool { m, _ := marker.Parse(s.texts[0]); return m.Granted() >= ttl }) &&
-			!slices.ContainsFunc(w.procs, func(p *process) bool { return p.r.granted(p.now()) >= ttl })
 	}
 }
 

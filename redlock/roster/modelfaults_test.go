@@ -393,7 +393,7 @@ func (w *world) otherServer(s *toyServer, f fault) {
 
 // newServer is another server for a place.
 func (w *world) newServer(place int) *toyServer {
-	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
+	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), saved: make([]string, w.dbs+1)}
 	n.repl.ID = "first-" + n.name
 	n.start()
 	n.forgetAll(w)
@@ -673,9 +673,10 @@ func (w *world) members() (n int) {
 // then it has to join again, which takes more of the others.
 //
 // A server that was replaced by another one under the same name stays away until the operator helps.
-// Then there is no such minority.
+// So does one that got the marker of another set. Then there is no such minority.
 func (w *world) haveTrouble() {
-	if w.recordsDiffer() {
+	first, _ := marker.Parse(w.at[0].texts[0])
+	if w.recordsDiffer() || slices.ContainsFunc(w.at, func(s *toyServer) bool { m, _ := marker.Parse(s.texts[0]); return m.Set != first.Set }) {
 		return
 	}
 	w.log("TROUBLE")

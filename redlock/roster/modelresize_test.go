@@ -35,7 +35,7 @@ func resizeWorldOf(n uint64) uint64 {
 
 func TestModelOfAnotherNumber(t *testing.T) {
 	steps, worlds, changes, agreed := 0, 0, 0, 0
-	for n := uint64(0); steps < *modelSteps/2; n++ {
+	for n := uint64(0); steps < *modelSteps; n++ {
 		seed := resizeWorldOf(n)
 		w := newWorld(seed, nil)
 		w.live()
