@@ -30,6 +30,7 @@ type suite struct {
 type test struct {
 	name    string
 	took    time.Duration // alone
+	used    time.Duration // of the processor
 	reaches map[int]bool  // the mutants
 }
 
@@ -44,8 +45,9 @@ type judge struct {
 
 const usualPatience = 20 * time.Second
 
-// slowest is how long a test may take that runs against mutants.
-const slowest = 3 * time.Second
+// mostWork is how much processor time a test may use that runs against mutants. Those that
+// use more repeat what others ask once.
+const mostWork = 500 * time.Millisecond
 
 // bound bounds a run of tests that usually take so long.
 func (j *judge) bound(usual time.Duration) time.Duration {
@@ -91,7 +93,7 @@ func (j *judge) learn(s *suite) error {
 		return err
 	})
 	slices.SortFunc(tests, func(a, b test) int { return int(a.took - b.took) })
-	s.tests = slices.DeleteFunc(tests, func(t test) bool { return t.took > slowest && !slices.Contains(alwaysAsked, t.name) })
+	s.tests = slices.DeleteFunc(tests, func(t test) bool { return t.used > mostWork && !slices.Contains(alwaysAsked, t.name) })
 	return wrong
 }
 
@@ -103,6 +105,7 @@ func (j *judge) learnTest(s *suite, name string) (test, error) {
 		return test{}, fmt.Errorf("%s of %s fails without a mutant: %w\n%s", name, s.dir, err, output)
 	}
 	t := test{name: name, took: time.Since(began), reaches: map[int]bool{}}
+	t.used = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 	text, err := os.ReadFile(reached)
 	if errors.Is(err, os.ErrNotExist) {
 		return t, nil
