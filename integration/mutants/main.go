@@ -1,7 +1,7 @@
 // Mutants looks for rules that no test misses. It changes the code of the packages that
 // decide about locks in one place at a time: a condition, a part of one, a bound, a term
 // of a sum, a call, an assignment. Each such mutant must make a test fail, or stand in
-// survivors.txt with the reason why it need not.
+// a file of survivors/ with the reason why it need not.
 //
 //	go run ./integration/mutants -changed          packages that changed since they were tried
 //	go run ./integration/mutants -all              all packages, and the accepted survivors, too
@@ -81,7 +81,7 @@ func run() error {
 	fmt.Printf("tried in %v\n", time.Since(began).Round(time.Second))
 	if len(survivors) > 0 {
 		fmt.Println(strings.Join(survivors, "\n"))
-		return fmt.Errorf("%d mutants survive: no test misses these rules. Write a test that does, or delete the code, or add the line to %s with a reason", len(survivors), survivorsPath)
+		return fmt.Errorf("%d mutants survive: no test misses these rules. Write a test that does, or delete the code, or add the line to a file in %s with a reason", len(survivors), survivorsPath)
 	}
 	if *write && *only == "" {
 		return writeTried(chosen)
@@ -147,7 +147,7 @@ func findStale(chosen []subject, mutants []mutant, accepted map[string]string) e
 	}
 	slices.Sort(stale)
 	if len(stale) > 0 {
-		return fmt.Errorf("these lines of %s fit no code any more. Delete them:\n%s", survivorsPath, strings.Join(stale, "\n"))
+		return fmt.Errorf("these lines in %s fit no code any more. Delete them:\n%s", survivorsPath, strings.Join(stale, "\n"))
 	}
 	return nil
 }
