@@ -211,7 +211,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {
-		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), saved: make([]string, w.dbs+1)}
+		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
 		s.ahead = w.between(-time.Minute, time.Minute)
 		s.repl.ID = "first-" + s.name
 		s.start()
@@ -339,6 +339,7 @@ func (w *world) startProcess(fresh bool) *process {
 func (p *process) stop() {
 	p.dead = true
 	p.w.procs = slices.DeleteFunc(p.w.procs, func(q *process) bool { return q == p })
+	p.w.forgets()
 }
 
 // do runs an action of the process, at once or when the process goes on. It drops the action of a
@@ -651,6 +652,8 @@ type grant struct {
 	needed int   // the quorum by which it was won
 	long   bool  // the lock lives longer than a new set waits
 	votes  []int // the memories that voted
+	// forgotten says that nothing told of the lock any more at some moment.
+	forgotten bool
 }
 
 // ask begins a ballot, and another one later.
@@ -700,7 +703,7 @@ func (b *ballot) vote(master, memory int) {
 	}
 	b.grant.votes = b.votes
 	for _, g := range w.grants {
-		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, g.needed, needed) {
+		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, g.needed, needed) && !g.forgotten {
 			w.wrong = fmt.Sprintf("two holders: %s by the memories %v until %v, and %s by %v at %v", g.by, g.votes, g.ends, b.p.name, b.votes, w.now)
 			w.log("%s", w.wrong)
 		}
@@ -728,6 +731,22 @@ func (w *world) begins(set string, masters int) {
 			w.divided = true
 			return
 		}
+	}
+}
+
+// forgets finds the long locks of which nothing tells any more: all masters have forgotten them, one
+// before another could learn of them again, no marker has such a TTL, and no living process was told of
+// one (doc.go). Later locks may have the same TTL, so it is called at the moment at which a master
+// forgets or a process ends.
+func (w *world) forgets() {
+	for _, g := range w.grants {
+		first, last, ttl := w.now, time.Duration(0), g.ends-g.began
+		for _, s := range w.at {
+			first, last = min(first, s.forgot[g.db]), max(last, s.forgot[g.db])
+		}
+		g.forgotten = g.forgotten || g.long && first > g.began && last-first < w.limits.RestartDelay &&
+			!slices.ContainsFunc(w.at, func(s *toyServer) bool { m, _ := marker.Parse(s.texts[0]); return m.Granted() >= ttl }) &&
+			!slices.ContainsFunc(w.procs, func(p *process) bool { return p.knows(ttl) })
 	}
 }
 

@@ -393,7 +393,7 @@ func (w *world) otherServer(s *toyServer, f fault) {
 
 // newServer is another server for a place.
 func (w *world) newServer(place int) *toyServer {
-	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), saved: make([]string, w.dbs+1)}
+	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
 	n.repl.ID = "first-" + n.name
 	n.start()
 	n.forgetAll(w)

@@ -138,7 +138,7 @@ func (s *script) begin(words []string) {
 	n, _ := strconv.Atoi(words[1])
 	s.moves, s.at = slices.Contains(words, "moves"), nil
 	for i := range n {
-		m := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, 1), memory: make([]int, 1)}
+		m := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
 		m.start()
 		s.at = append(s.at, m)
 	}
@@ -162,7 +162,7 @@ func (s *script) happens(m *toyServer, words []string) {
 		by, _ := time.ParseDuration(words[1])
 		m.ahead += by
 	case strings.HasPrefix(what, "is replaced by "):
-		n := &toyServer{place: m.place, name: words[3], texts: make([]string, 1), memory: make([]int, 1)}
+		n := &toyServer{place: m.place, name: words[3], texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
 		n.start()
 		s.at[m.place] = n
 	case strings.HasPrefix(what, "is promoted by "):
@@ -225,7 +225,7 @@ func (s *script) acts(name string, words []string) {
 	case words[0] == "wants":
 		for i, name := range words[1:] {
 			if i == len(s.at) {
-				m := &toyServer{place: i, name: name, texts: make([]string, 1), memory: make([]int, 1)}
+				m := &toyServer{place: i, name: name, texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
 				m.start()
 				s.at = append(s.at, m)
 			}

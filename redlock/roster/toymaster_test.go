@@ -21,6 +21,7 @@ type toyServer struct {
 	// memory is, by database, the number of the present memory. It changes when the database may
 	// have forgotten a lock.
 	memory []int
+	forgot []time.Duration // when the present memory began, by database
 	repl   Replication
 	saved  []string // the markers of the last snapshot
 	// back is when its clock was set back. A process that looks only after the clock has gone
@@ -47,7 +48,8 @@ func (s *toyServer) clock(w *world) time.Duration {
 // forget replaces its memory of a database.
 func (s *toyServer) forget(w *world, db int) {
 	w.memories++
-	s.memory[db] = w.memories
+	s.memory[db], s.forgot[db] = w.memories, w.now
+	w.forgets()
 }
 
 func (s *toyServer) forgetAll(w *world) {
@@ -149,7 +151,7 @@ func (s *toyServer) raise(db int, ttl time.Duration) {
 
 // promote makes a replica of it a master: another process, with its data of a while ago.
 func (s *toyServer) promote(w *world, name string) *toyServer {
-	n := &toyServer{place: s.place, name: name, ahead: s.ahead, texts: append([]string(nil), s.saved...), memory: make([]int, len(s.memory))}
+	n := &toyServer{place: s.place, name: name, ahead: s.ahead, texts: append([]string(nil), s.saved...), memory: make([]int, len(s.memory)), forgot: make([]time.Duration, len(s.memory))}
 	n.start()
 	n.forgetAll(w)
 	n.repl = Replication{ID: strings.ReplaceAll(name, " ", ""), Was: true}
