@@ -87,7 +87,7 @@ func (r *Roster) step(next members.List, now time.Time) {
 // proposed server that never votes might stay proposed for ever. A list that is only old must not
 // withdraw what goes on elsewhere. So Keep withdraws an addition only if it takes longer than it can.
 func (r *Roster) Keep() {
-	r.keeps = r.wanted == 0
+	r.keeps = true
 	r.changed()
 }
 
@@ -109,7 +109,7 @@ func (r *Roster) pursue(now time.Time) {
 	_, changing := r.joined.Changing()
 	i := r.masters
 	isOurs := r.member(i).Name == members.PlainName(r.names(i)) // the list may have another server there
-	if i < len(r.joined) && r.wanted > i {
+	if r.wanted > i {
 		at := r.joined.Stage(i)
 		if at.Step == members.Proposed && isOurs {
 			r.offered = at.Round
@@ -157,7 +157,7 @@ func (r *Roster) resizable(now time.Time) error {
 	p := Place{r.masters, 0}
 	s := r.views[p]
 	switch {
-	case s == nil || !s.connected || !s.isRecent(now):
+	case s == nil || !s.isRecent(now):
 		return fmt.Errorf("%s is to be added and is not reached", r.names(p.Master))
 	case s.problem != "":
 		return fmt.Errorf("%s is to be added: %s", r.names(p.Master), s.problem)

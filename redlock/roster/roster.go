@@ -262,7 +262,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	if own := m.kept.memory; s.present() && p.DB == 0 && (own.Set != s.marker.Set || own.Run != s.marker.Run || own.Since != s.marker.Since) {
 		m.kept = record{s.marker, now}
 	}
-	if s.present() && s.marker.Set == r.set && r.set != "" {
+	if s.present() && s.marker.Set == r.set {
 		news = r.learn(s, now) || news
 	}
 	r.tokenRead(s, token)

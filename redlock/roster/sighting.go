@@ -34,7 +34,7 @@ func (r *Roster) hasMet(master int) bool { return r.of(master).sighting.joined =
 func (r *Roster) hasSeen(p Place, now time.Time) bool {
 	w := r.of(p.Master).sighting
 	return r.hasMet(p.Master) && w.at.After(r.shaken) && ago(w.at, now) <= r.limits.SightingLasts() &&
-		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
+		r.rememberingSince(p, r.views[p].since) > 0
 }
 
 // losesSight tells whether a sighting is about to end. A process that waits longer may not

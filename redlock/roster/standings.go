@@ -164,7 +164,7 @@ func shownUntil(until, now time.Time) time.Time {
 // Unsettled tells whether a connected master is not certified yet, but may be soon.
 func (r *Roster) Unsettled() bool {
 	for _, s := range r.views {
-		if s.connected && s.told.State == Uncertified {
+		if s.told.State == Uncertified {
 			return true
 		}
 	}
@@ -210,7 +210,7 @@ func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 		if s != nil && s.told.State == Certified {
 			p.Certified |= 1 << i
 		}
-		if s == nil || s.told.State == Certified || s.told.mayVoteBy(by) {
+		if s == nil || s.told.mayVoteBy(by) {
 			p.Hopeful |= 1 << i
 		}
 	}

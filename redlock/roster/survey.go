@@ -46,9 +46,7 @@ func (r *Roster) survey(p Place, f Found, now time.Time) Standing {
 	if m, ok := marker.Parse(f.Marker); ok && f.Run == "" {
 		f.Run = m.Run
 	}
-	if !r.view(p).connected {
-		r.Connected(p, f.Run, "", Replication{}, now)
-	}
+	r.Connected(p, f.Run, "", Replication{}, now)
 	standing, m := r.Checked(p, f.Marker, false, now, now)
 	return standing.At(m, Reading{Clock: f.Clock, Received: now, Witnessed: true}, Limits{})
 }
