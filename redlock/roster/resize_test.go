@@ -246,6 +246,21 @@ func TestAnotherNumberOfMastersIsProposedWhenAllHaveRecordedTheOneBefore(t *test
 			r.Checked(Place{Master: 4}, "", false, worldBegan, worldBegan)
 		}, "1 1 1 1", "e is to be added: it is the same server as b"},
 		{"1 1 1 1", 5, 4, func(r *Roster) { r.Replicates(Place{Master: 4}, Replication{Replica: true}, worldBegan) }, "1 1 1 1", "e is to be added: " + IsReplica},
+		{"1 1 1 1", 5, 4, func(r *Roster) {
+			r.Connected(Place{Master: 4}, "re", "it is a Sentinel", Replication{}, worldBegan)
+			r.Checked(Place{Master: 4}, "", false, worldBegan, worldBegan)
+		}, "1 1 1 1", "e is to be added: it is a Sentinel"},
+		{"1 1 1 1", 5, 4, func(r *Roster) { r.Checked(Place{Master: 4}, "hello", false, worldBegan, worldBegan) }, "1 1 1 1", "e is to be added: " + marker.Unreadable("hello")},
+		// This process stood still, and has not read them since.
+		{"1 1 1 1", 5, 4, func(r *Roster) { r.views[Place{Master: 4}].asked = worldBegan.Add(-2 * recently) }, "1 1 1 1", "e is to be added and is not reached"},
+		{"1 1 1 1", 5, 4, func(r *Roster) { r.views[Place{Master: 1}].asked = worldBegan.Add(-2 * recently) }, "1 1 1 1", "b cannot record another number of masters now, and all of them must"},
+		{"1 1 1 1", 5, 4, func(r *Roster) { // it came back with its data, which may be old
+			text := r.views[Place{Master: 1}].text
+			r.Connected(Place{Master: 1}, "another", "", Replication{}, worldBegan)
+			r.Checked(Place{Master: 1}, text, false, worldBegan, worldBegan)
+		}, "1 1 1 1", "b cannot record another number of masters now, and all of them must"},
+		{"1", 2, 1, good, "1", "the number of lock masters cannot change from or to one, because a single one cannot learn what it forgot"},
+		{"1 1 1 1", 64, 4, good, "1 1 1 1 10@e/re;1+", "on record at 0 of 4 lock masters, 3 needed"},
 		{"1 1 1 1", 1, 4, good, "1 1 1 1", "the number of lock masters cannot change from or to one, because a single one cannot learn what it forgot"},
 		{"1 1 1 1", 65, 4, good, "1 1 1 1", "there can be 64 lock masters at most"},
 		// What was proposed is withdrawn, also if it is another server than the one on the list.
@@ -261,14 +276,72 @@ func TestAnotherNumberOfMastersIsProposedWhenAllHaveRecordedTheOneBefore(t *test
 
 // Otherwise operators who contradict each other would stop the votes again and again.
 func TestAWithdrawnAdditionIsNotAskedForAgain(t *testing.T) {
-	r := changingRoster("1 1 1 2@d/rd;1+", 4, worldBegan)
-	if err := r.Want(4); err != nil {
+	for _, row := range []struct {
+		member        string
+		wanted, after int
+	}{
+		{"2@d/rd", 4, 0},
+		// This process itself has withdrawn it: it wants fewer masters, or another server.
+		{"2@d/rd", 2, 2},
+		{"2@x/rx", 4, 4},
+	} {
+		r := changingRoster("1 1 1 "+row.member+";1+", 4, worldBegan)
+		if err := r.Want(row.wanted); err != nil {
+			t.Fatal(err)
+		}
+		r.pursue(worldBegan)
+		r.step(members.List{"1", "1", "1", row.member + ";1."}, worldBegan)
+		if r.pursue(worldBegan); r.wanted != row.after {
+			t.Errorf("%d masters were wanted, and the addition of %s was withdrawn: it wants %d", row.wanted, row.member, r.wanted)
+		}
+	}
+}
+
+// A reload with more masters connects to their servers before these are on record. A server that is to
+// go is asked until it is off the record.
+func TestWhichPlacesAreAsked(t *testing.T) {
+	r := changingRoster("1 1 1 2@d;1+", 4, worldBegan)
+	if !r.Asks(3) || r.Asks(4) {
+		t.Errorf("a place on record is asked: %v, one that nobody wants: %v", r.Asks(3), r.Asks(4))
+	}
+	r.joined, r.wanted = members.List{"1", "1", "1", "2@d;1.", "1;0."}, 4
+	if !r.Asks(3) || r.Asks(4) {
+		t.Errorf("a place that is wanted is asked: %v, one that has gone: %v", r.Asks(3), r.Asks(4))
+	}
+	if r.set = ""; !r.Asks(4) {
+		t.Error("a place is not asked though no set is known")
+	}
+	if r.moves(len(r.servers)) {
+		t.Error("a place that is not on the list moves")
+	}
+}
+
+// A change that can begin waits for nothing.
+func TestAChangeThatCanBeginDoesNotWait(t *testing.T) {
+	r := changingRoster("1 1 1 1", 4, worldBegan)
+	if err := r.Want(3); err != nil {
 		t.Fatal(err)
 	}
-	r.pursue(worldBegan)
-	r.step(members.List{"1", "1", "1", "2@d/rd;1."}, worldBegan)
-	if r.pursue(worldBegan); r.wanted != 0 {
-		t.Errorf("it wants %d", r.wanted)
+	if waits := r.change(worldBegan).Waits; waits != "" {
+		t.Errorf("it waits: %s", waits)
+	}
+}
+
+// A master that forgets a second time is in quarantine from then on.
+func TestAMasterThatForgotTwiceDoesNotHelpToDecideTheNumber(t *testing.T) {
+	r := changingRoster("1 1 1;0~", 3, worldBegan)
+	m := r.views[Place{}].marker
+	m.Quarantine = 8 * time.Second
+	for m.Since = range int64(3) {
+		at := worldBegan.Add(time.Duration(m.Since) * 5 * time.Second)
+		r.Checked(Place{}, m.String(), false, at, at)
+	}
+	now := worldBegan.Add(12 * time.Second)
+	for i := range 3 {
+		r.Asked(Place{Master: i}, now, 0)
+	}
+	if got := r.keepsAll(now); got != 2 {
+		t.Errorf("%d masters help to decide", got)
 	}
 }
 

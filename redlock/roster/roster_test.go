@@ -120,7 +120,7 @@ func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 func TestRosterTheLongestTTLIsThatOfAllDatabases(t *testing.T) {
 	r := certifiedRoster(3, time.Now())
 	for i := range 3 {
-		r.Noted(Place{i, 3}, Standing{State: Certified, Longest: time.Hour}, time.Now())
+		r.Noted(Place{i, 3 * (i % 2)}, Standing{State: Certified, Longest: time.Hour}, time.Now())
 	}
 	for _, m := range r.Status(time.Now()).Masters {
 		if m.Longest != time.Hour {
@@ -201,16 +201,21 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 	now := time.Now()
 	for name, row := range map[string]struct {
 		change func(*marker.Marker)
+		listed int
 		after  time.Duration
 		writes bool
 	}{
-		"a set that these masters could be":   {func(*marker.Marker) {}, 29 * time.Second, false},
-		"a set that nobody finished":          {func(*marker.Marker) {}, 31 * time.Second, true},
-		"a set in which it has another place": {func(m *marker.Marker) { m.Member = 4 }, 29 * time.Second, true},
-		"a set of another size":               {func(m *marker.Marker) { m.Members, m.Joined = 7, append(m.Joined, "1", "1") }, 29 * time.Second, true},
+		"a set that these masters could be":   {func(*marker.Marker) {}, 5, 29 * time.Second, false},
+		"a set that nobody finished":          {func(*marker.Marker) {}, 5, 31 * time.Second, true},
+		"a set in which it has another place": {func(m *marker.Marker) { m.Member = 4 }, 5, 29 * time.Second, true},
+		"a set of another size":               {func(m *marker.Marker) { m.Members, m.Joined = 7, append(m.Joined, "1", "1") }, 5, 29 * time.Second, true},
+		"a set that is older than a change":   {func(m *marker.Marker) { m.Joined = m.Joined.With(4, "1;1=") }, 5, 29 * time.Second, true},
+		"a set of a shorter list":             {func(*marker.Marker) {}, 6, 29 * time.Second, false},
+		"a set of this list":                  {func(m *marker.Marker) { m.Members, m.Joined = 6, append(m.Joined, "1") }, 6, 29 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := certifiedRoster(5, now)
+			r.servers = serversNamed(row.listed)
 			r.shows(Place{0, 0}, r.another(0, row.change))
 			r.shows(Place{1, 0}, "")
 			if got := slices.Contains(r.markedBy(now.Add(row.after)), Place{1, 0}); got != row.writes {
@@ -503,5 +508,175 @@ func TestRosterALongWaitInDatabase0CoversNoOther(t *testing.T) {
 	writes := r.Tick(late, rosterLimits)
 	if len(writes) != 1 || writes[0].Kind != WriteHere || writes[0].Marker.Quarantine != rosterLimits.RestartDelay {
 		t.Errorf("it writes %+v", writes)
+	}
+}
+
+// Whether a master may evict locks is a fact about its server process.
+func TestRosterEvictionConcernsOneRunOfAServer(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	zero, other := Place{0, 0}, Place{0, 3}
+	texts := map[Place]string{zero: r.views[zero].text, other: r.views[other].text}
+	r.Evicts(0, "allkeys-lru", now)
+	if r.Connected(other, "a", "", Replication{}, now) || r.lookAgain(zero) != Barred {
+		t.Errorf("another connection to the same server: %v", r.lookAgain(zero))
+	}
+	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	if !r.Connected(other, "another run", "", Replication{}, now) {
+		t.Error("it was not noticed that the server has been restarted")
+	}
+	st, _ := r.Checked(other, texts[other], false, now, now)
+	if st.Reason != "it has been restarted" {
+		t.Errorf("another run of the server: %v %s", st.State, st.Reason)
+	}
+	if New(serversNamed(1), false, 0).Connected(zero, "a", "", Replication{}, now) {
+		t.Error("the first connection looks like a restart")
+	}
+}
+
+// A master that could evict locks votes when a marker records that it may have forgotten them. That
+// marker was written to all its databases. What they answered to earlier questions does not count.
+func TestRosterAnEvictionIsOverWhenItIsOnRecord(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	zero, other := Place{0, 0}, Place{0, 3}
+	r.Evicts(0, "allkeys-lru", now)
+	r.Evicts(0, "", now)
+	m := r.views[zero].marker
+	m.Longest = time.Minute
+	if got := r.shows(zero, m.String()); got != Uncertified {
+		t.Errorf("another TTL is on record, and it is %v", got)
+	}
+	m.Since = 1
+	if got := r.shows(zero, m.String()); got != Certified {
+		t.Errorf("the eviction is on record, and it is %v", got)
+	}
+	look := func(asked time.Time) (state State, again bool) {
+		before := r.Drain().Version
+		st, _ := r.Checked(other, r.views[other].text, false, asked, time.Now())
+		return st.State, r.Drain().Version != before
+	}
+	if state, again := look(now); state != Uncertified || !again {
+		t.Errorf("the answer to an earlier question: %v, is judged again: %v", state, again)
+	}
+	for range 2 {
+		if state, again := look(now.Add(time.Hour)); state != Certified || again {
+			t.Errorf("the answer to a later question: %v, is judged again: %v", state, again)
+		}
+	}
+	// A marker that is written anew for another reason does not concern the other databases.
+	r.views[other].rewritten = time.Time{}
+	m.Since = 2
+	r.shows(zero, m.String())
+	if state, _ := look(now); state != Certified {
+		t.Errorf("another database is %v", state)
+	}
+}
+
+// A text that is no marker tells nothing, even if it begins like one.
+func TestRosterADamagedMarkerTellsNothing(t *testing.T) {
+	r := certifiedRoster(3, time.Now())
+	if got := r.shows(Place{0, 0}, r.views[Place{0, 0}].text+" and=more"); got != Barred || r.remembering() != 2 {
+		t.Errorf("it is %v, and %d masters remember", got, r.remembering())
+	}
+}
+
+// A place may have forgotten until the last event that this process saw.
+func TestRosterAPlaceMayHaveForgottenUntilTheLastEvent(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	p := Place{0, 0}
+	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	r.Jumped(0, Jump{time.Minute, time.Minute}, at(1))
+	if got := r.forgotAt(p); got != at(1) {
+		t.Errorf("after a jump: %v", got.Sub(now))
+	}
+	for i, text := range []string{"", "redlock-proxy/9 of a later version", ""} {
+		if r.Checked(p, text, false, at(2+i), at(2+i)); i < 2 && r.forgotAt(p) != at(2+i) {
+			t.Errorf("after %q: %v", text, r.forgotAt(p).Sub(now))
+		}
+	}
+	if got := r.forgotAt(p); got != at(3) {
+		t.Errorf("it was seen to have a marker after 3 s, and may have forgotten until %v", got.Sub(now))
+	}
+}
+
+// Masters whose clocks jump one after another, by the same amount, did not jump together.
+func TestRosterJumpsOneAfterAnotherAreNoStandstill(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	for i := range 3 {
+		r.Jumped(i, Jump{time.Minute, time.Minute}, now)
+		now = now.Add(standstillPause)
+	}
+	r.Tick(now, rosterLimits)
+	for i := range 3 {
+		if got := r.lookAgain(Place{i, 0}); got != Uncertified {
+			t.Errorf("master %d is %v", i+1, got)
+		}
+	}
+}
+
+// Only markers of the own set say who the masters are, and together know the longest TTL.
+func TestRosterAMarkerOfAnotherSetTeachesNothing(t *testing.T) {
+	r := certifiedRoster(3, time.Now())
+	r.recalls = false
+	for i := 1; i < 3; i++ {
+		r.shows(Place{i, 0}, r.another(i, func(m *marker.Marker) { m.Epoch, m.Joined = 9, m.Joined.With(0, "9@x/x-run") }))
+	}
+	if got := r.lookAgain(Place{0, 0}); got != Certified || r.epoch != 1 || r.recalls {
+		t.Errorf("the master is %v in epoch %d, and the longest TTL is known: %v", got, r.epoch, r.recalls)
+	}
+}
+
+// Two processes make two servers join at the same moment, in the same epoch.
+func TestRosterTwoJoinsInOneEpoch(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	r.Replace(2, "d", "d-run")
+	m := r.marker(Place{0, 0}, "s", 0, now)
+	m.Joined = m.Joined.With(2, "1").With(1, "2@x/x-run")
+	if got := r.shows(Place{0, 0}, m.String()); got != Uncertified || !slices.Equal(r.joined, []string{"1", "2@x/x-run", "2@d/d-run"}) {
+		t.Errorf("the master that has recorded one of them is %v, and the members are %v", got, r.joined)
+	}
+}
+
+// A join is taken back only if no marker has told of it.
+func TestRosterAJoinThatAMarkerTellsOfIsNotTakenBack(t *testing.T) {
+	for recorded, want := range map[bool]string{true: "2@d/d-run", false: "1"} {
+		now := time.Now()
+		r := certifiedRoster(3, now)
+		before := r.views[Place{0, 0}].text
+		r.Replace(2, "d", "d-run")
+		r.Connected(Place{2, 0}, "d-run", "", Replication{}, now)
+		if r.shows(Place{0, 0}, before); recorded {
+			r.shows(Place{0, 0}, r.marker(Place{0, 0}, "s", 0, now).String())
+		}
+		r.Disconnected(Place{2, 0}, NotConnected, now)
+		if got := r.joined.Who(2); got != want {
+			t.Errorf("recorded: %v, and the member is %s", recorded, got)
+		}
+	}
+}
+
+// A single master has nobody to ask for the longest TTL. So it does not wait for anybody.
+func TestRosterASingleMasterLearnsFromNobody(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(1, now)
+	r.shows(Place{0, 0}, "")
+	writes := r.Tick(now.Add(2*time.Second), rosterLimits)
+	if len(writes) != 1 || writes[0].Marker.Quarantine != 30*time.Second {
+		t.Errorf("it is given %+v", writes)
+	}
+}
+
+// The caller may tell of an earlier question than that of a marker that was checked meanwhile.
+func TestRosterAnEarlierQuestionIsNotTheLatest(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	late := now.Add(2 * time.Hour)
+	r.Asked(Place{0, 0}, late, 0)
+	if r.Asked(Place{0, 0}, now, 0); r.views[Place{0, 0}].asked != late {
+		t.Error("the time of the latest question goes back")
 	}
 }

@@ -172,3 +172,20 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 		t.Error("the wall clock was set back, and the join does not count")
 	}
 }
+
+// A quorum of the other masters knows of every join. The rest need not be reached.
+func TestRosterAQuorumOfOthersKnowsTheMembers(t *testing.T) {
+	now := time.Now()
+	for away, want := range map[int]bool{1: true, 2: false} {
+		r := certifiedRoster(5, now)
+		p := Place{0, 0}
+		r.shows(p, "")
+		r.of(0).sighting.at = now.Add(-time.Hour)
+		for i := range away {
+			r.Disconnected(Place{4 - i, 0}, NotConnected, now)
+		}
+		if got := r.knowsMembers(p, r.views[p], now.Add(time.Second)); got != want {
+			t.Errorf("%d of 5 masters are away: %v", away, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -105,5 +106,171 @@ func TestRosterADatabaseThatHoldsNoLocksDoesNotCountForReadiness(t *testing.T) {
 	}
 	if is := r.Status(now); !is.Ready() || r.CertifiedIn(marker.Databases) != 0 {
 		t.Errorf("%+v, and masters %v vote there", is, r.CertifiedIn(marker.Databases))
+	}
+}
+
+// A client waits for masters that may vote soon, and for those of which nothing is known yet.
+func TestRosterProspects(t *testing.T) {
+	now := worldBegan
+	soon, late := now.Add(time.Second), now.Add(time.Minute)
+	r := New(serversNamed(8), false, 0)
+	for i, st := range []Standing{{State: Certified}, {State: Quarantined, Until: late}, {State: Quarantined, Until: soon}, {State: Barred}, {State: Uncertified}} {
+		p := Place{i, 0}
+		r.Connected(p, r.names(i), "", Replication{}, now)
+		r.shows(p, "")
+		r.Noted(p, st, now)
+	}
+	r.Disconnected(Place{5, 0}, NotConnected, now)
+	r.Connected(Place{6, 0}, "g", "", Replication{}, now)
+	const a, c, e, f, g, h = 1 << 0, 1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 7
+	if got, want := r.Prospects(0, soon, late), (Prospects{a, a | c | e | f | g | h, g | h, now}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, at := range []time.Time{soon, late} {
+		if got := r.Prospects(5, at, at).Moved; got != soon {
+			t.Errorf("the first use of a database counts as its last change: %v", got)
+		}
+	}
+	if n, until := r.Quarantined(0, now); n != 2 || until != soon {
+		t.Errorf("%d are in quarantine until %v", n, until.Sub(now))
+	}
+	r.Noted(Place{4, 0}, Standing{State: Quarantined, Until: late}, now)
+	for at, want := range map[time.Time]time.Time{now: soon, late: late} {
+		if n, until := r.Quarantined(0, at); n != 3 || until != want {
+			t.Errorf("after %v, %d are in quarantine until %v", at.Sub(now), n, until.Sub(now))
+		}
+	}
+}
+
+func TestRosterIsUnsettledWhileAMasterIsUncertified(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	for _, state := range []State{Certified, Quarantined, Barred, Uncertified} {
+		r.Noted(Place{1, 3}, Standing{State: state}, now)
+		if got := r.Unsettled(); got != (state == Uncertified) {
+			t.Errorf("%v: %v", state, got)
+		}
+	}
+}
+
+func TestStatusIsReadyIfAQuorumVotes(t *testing.T) {
+	for certified := range 4 {
+		s := Status{Masters: make([]MasterStatus, 3), Needed: 2}
+		for i := range certified {
+			s.Masters[i].State = Certified
+		}
+		if got := s.Ready(); got != (certified >= 2) {
+			t.Errorf("%d of 3 vote: %v", certified, got)
+		}
+	}
+}
+
+// A place has news if its state or reason changes. People are told of another name, too.
+func TestRosterWhatIsNews(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	p := Place{0, 0}
+	r.Drain()
+	noted := func(st Standing) string {
+		r.Noted(p, st, now)
+		news := r.Drain()
+		return fmt.Sprint(news.Turned, " ", len(news.Notices))
+	}
+	for i, row := range []struct {
+		is   Standing
+		want string
+	}{
+		{Standing{State: Certified}, "false 0"},
+		{Standing{State: Quarantined, Reason: "x"}, "true 1"},
+		{Standing{State: Quarantined, Reason: "y"}, "true 1"},
+		{Standing{State: Quarantined, Reason: "y", Until: now}, "false 0"},
+		{Standing{State: Uncertified, Reason: "y"}, "true 1"},
+	} {
+		if got := noted(row.is); got != row.want {
+			t.Errorf("%d: %s, want %s", i+1, got, row.want)
+		}
+	}
+	if r.SetServer(0, Server{Name: "z"}); noted(Standing{State: Uncertified, Reason: "y"}) != "false 1" {
+		t.Error("another name is not told")
+	}
+	if !r.Disconnected(p, "x", now) || r.Disconnected(p, "x", now) {
+		t.Error("a lost connection is news once")
+	}
+	if r.Drain(); noted(Standing{State: Certified}) != "false 0" {
+		t.Error("a place that is not connected has news")
+	}
+}
+
+// A master is as its worst database.
+func TestRosterStatusOfAMaster(t *testing.T) {
+	now := worldBegan
+	until := now.Add(time.Minute)
+	for _, row := range []struct {
+		zero, other Standing
+		want        string
+	}{
+		{Standing{State: Quarantined, Reason: "x", Until: until}, Standing{State: Certified}, "quarantined x 1m0s"},
+		{Standing{State: Quarantined, Reason: "x", Until: until}, Standing{State: Quarantined, Reason: "y"}, "quarantined x 1m0s"},
+		{Standing{State: Certified}, Standing{State: Uncertified, Reason: "y", Until: until}, "starting in database 3: y 0s"},
+	} {
+		r := certifiedRoster(3, now)
+		r.Noted(Place{1, 0}, row.zero, now)
+		r.Noted(Place{1, 3}, row.other, now)
+		is := r.Status(now).Masters[1]
+		left := time.Duration(0)
+		if !is.Until.IsZero() {
+			left = is.Until.Sub(now)
+		}
+		if got := fmt.Sprint(is.State, " ", is.Reason, " ", left); got != row.want {
+			t.Errorf("%s, want %s", got, row.want)
+		}
+	}
+}
+
+// The list and the record may differ.
+func TestRosterStatusOfAllPlaces(t *testing.T) {
+	r := changingRoster("1 1 1 2@d;1+ 1;0.", 5, worldBegan)
+	r.servers = r.servers[:3]
+	r.Left(1)
+	r.Left(4)
+	r.reason = "two other sets have as many masters"
+	is := r.Status(worldBegan)
+	if is.Reason != "" || is.Masters[1].Reason != NotConnected || len(is.Others) != 2 || is.Others[1].Reason != Unlisted {
+		t.Errorf("%+v", is)
+	}
+	if is := New(serversNamed(3), false, 0).Status(worldBegan); is.Reason == "" {
+		t.Error("it does not say why there is no set")
+	}
+}
+
+// The reason why there is no set is logged once, when it has lasted. An embedded master votes without a set.
+func TestRosterTellsOnceWhyThereIsNoSet(t *testing.T) {
+	r := New(serversNamed(3), false, 0)
+	told := func(after time.Duration) int {
+		r.tellNoSet(worldBegan.Add(after))
+		return len(r.Drain().Notices)
+	}
+	for _, row := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 0}, {time.Second, 0}, {noSetPause, 1}, {time.Minute, 0}} {
+		if got := told(row.after); got != row.want {
+			t.Errorf("after %v: %d lines", row.after, got)
+		}
+	}
+	for i := range 2 {
+		r.Connected(Place{i, 0}, r.names(i), "", Replication{}, worldBegan)
+		r.Noted(Place{i, 0}, Standing{State: Certified}, worldBegan)
+	}
+	r.Drain()
+	r.reason = "another"
+	if told(time.Hour)+told(2*time.Hour) > 0 {
+		t.Error("two of three masters vote, and it is said that no lock can be decided")
+	}
+}
+
+func TestRosterAPlaceThatIsBeingDialledIsNotSilent(t *testing.T) {
+	if New(serversNamed(1), false, 0).Silent(Place{0, 9}, true, false, worldBegan) {
+		t.Error("it is silent")
 	}
 }

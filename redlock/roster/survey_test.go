@@ -88,3 +88,19 @@ func TestSurveyOfAnotherNumber(t *testing.T) {
 		}
 	}
 }
+
+// The set of a survey is the one with most markers, however many masters have none.
+func TestSurveyFindsTheSet(t *testing.T) {
+	for sets, want := range map[string]string{"s - -": "s", "- s -": "s", "s s t": "s", "t s s": "s", "- -": ""} {
+		var found []Found
+		for i, set := range strings.Fields(sets) {
+			m := marker.Marker{Set: set, Member: i + 1, Members: 3, Epoch: 1, Joined: members.New(3), Run: "r"}
+			if found = append(found, Found{}); set != "-" {
+				found[i].Marker = m.String()
+			}
+		}
+		if got, _ := commonSet(found); got != want {
+			t.Errorf("%s: %q", sets, got)
+		}
+	}
+}

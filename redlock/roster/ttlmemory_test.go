@@ -112,3 +112,33 @@ func TestRosterWhatDatabase0TellsIsLostBySWAPDB(t *testing.T) {
 		}
 	}
 }
+
+// Another marker takes the place of one that recorded a long TTL, and does not have it.
+func TestRosterARecordThatIsReplacedIsRemembered(t *testing.T) {
+	now := time.Now()
+	for name, row := range map[string]struct {
+		run    string // of the server
+		change func(*marker.Marker)
+		want   time.Duration
+	}{
+		"it turned, and all locks have ended":    {"a", func(*marker.Marker) {}, 0},
+		"it was flushed and written anew":        {"a", func(m *marker.Marker) { m.Since = 1 }, 5 * time.Minute},
+		"it is of another set":                   {"a", func(m *marker.Marker) { m.Set = "t" }, 5 * time.Minute},
+		"it is of another run":                   {"a", func(m *marker.Marker) { m.Run = "z" }, 5 * time.Minute},
+		"it was of a run that is lost":           {"another", func(m *marker.Marker) { m.Run = "another" }, 0},
+		"it was lost and written in a new epoch": {"a", func(m *marker.Marker) { m.Since, m.Epoch = 1, 2 }, 5 * time.Minute},
+	} {
+		r := certifiedRoster(3, now)
+		p := Place{0, 0}
+		m := r.views[p].marker
+		m.Longest = 5 * time.Minute
+		r.Connected(p, row.run, "", Replication{}, now)
+		r.shows(p, m.String())
+		m.Longest = 0
+		row.change(&m)
+		r.shows(p, m.String())
+		if got := r.granted(time.Now()); got != row.want {
+			t.Errorf("%s: the longest TTL is %v, want %v", name, got, row.want)
+		}
+	}
+}
