@@ -24,16 +24,7 @@ func (r *Roster) adopt(now time.Time) {
 	if r.set != "" {
 		needed = max(needed, quorum.Size(r.masters)) // a smaller set of others does not replace it
 	}
-	switch {
-	case best.set == "" || best.set == r.set:
-		return
-	case r.set != "" && best.members < needed:
-		return
-	case tie:
-		r.reason = "the lock masters belong to different sets: " + r.describe()
-		return
-	case best.reached < needed:
-		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", best.reached, best.masters, needed, r.describe())
+	if best.set == "" || best.set == r.set || tie || best.reached < needed || r.set != "" && best.members < needed {
 		return
 	}
 	if r.set != "" {
@@ -83,7 +74,7 @@ type following struct {
 // largest returns the set to which most masters belong, and whether there are two of them.
 func (r *Roster) largest() (best following, tie bool) {
 	records := map[string]members.List{}
-	for i := range max(len(r.servers), len(r.joined)) {
+	for i := range r.servers {
 		s := r.views[Place{i, 0}]
 		if s != nil && s.present() && s.marker.Member == i+1 && records[s.marker.Set].Fits(s.marker.Joined) {
 			records[s.marker.Set] = records[s.marker.Set].Together(s.marker.Joined)
@@ -161,14 +152,6 @@ func (r *Roster) found(now time.Time) []Write {
 	return []Write{m}
 }
 
-func (r *Roster) describe() string {
-	var words []string
-	for i := range r.masters {
-		words = append(words, r.names(i)+" "+r.belonging(i, r.views[Place{i, 0}]))
-	}
-	return strings.Join(words, "; ")
-}
-
 func (r *Roster) belonging(i int, s *view) string {
 	switch {
 	case s != nil && s.connected && !s.read && !s.asked.IsZero():
@@ -177,8 +160,6 @@ func (r *Roster) belonging(i int, s *view) string {
 		return "has not been reached"
 	case s.broken:
 		return "has a key " + marker.Key + " that this version cannot read"
-	case s.text == "":
-		return "has no marker"
 	case s.marker.Member != i+1 || !r.isListed(s.marker.Joined):
 		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.Member, s.marker.Members, s.marker.Set, i+1, len(r.servers))
 	}

@@ -69,7 +69,7 @@ func (r *Roster) hasJoined(p Place, s *view) bool {
 // joins tells whether nothing may be written to a place yet, because the server there is not
 // known to be its member, or not to enough others. If needed it begins the join.
 func (r *Roster) joins(p Place, s *view, now time.Time) bool {
-	if s.blank || s.run == "" {
+	if s.blank {
 		return false
 	}
 	own, forgot, joined := s.marker, s.text == "", r.hasJoined(p, s)

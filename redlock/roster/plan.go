@@ -88,7 +88,7 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 		return Write{}, false
 	}
 	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
-	if s.text == "" && p.DB == 0 && s.blank {
+	if s.blank {
 		r.begin(&m)
 		return m, true
 	}
