@@ -91,7 +91,7 @@ func Candidates[A any](answers []Answer[A], present func(A) bool, equal func(a, 
 	first, _ := Largest(answers, present, equal)
 	values := []A{first}
 	for _, a := range answers {
-		if a.State.Heard() && present(a.Value) && !slices.ContainsFunc(values, func(v A) bool { return equal(v, a.Value) }) {
+		if a.State.Heard() && !slices.ContainsFunc(values, func(v A) bool { return equal(v, a.Value) }) {
 			values = append(values, a.Value)
 		}
 	}

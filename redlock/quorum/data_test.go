@@ -17,6 +17,8 @@ import (
 //	acquire (granted granted granted refused away) -> Won
 //	run (grant+del held held away away) -> NoQuorum
 //	lasting (a b - away away, a - - a a) -> a
+//	rested (a b! -, a b -) -> false
+//	group (a! a a b -) -> 2 a
 //
 // Votes are words, one for each master. A few say that there is none:
 //
@@ -24,7 +26,10 @@ import (
 //	unasked      its master was not asked
 //	away         its master was asked, and may have done it
 //	unable       its master answered that it cannot serve
+//	unable:X     its master answered X, and an error in the same batch
 //	amnesic:X    its master answered X, and may have forgotten locks
+//
+// X! says in an earlier copy that it changed meanwhile, and in a group that it does not count.
 func TestData(t *testing.T) { datatest.Run(t, ask) }
 
 // ask answers a question: a rule, and either numbers or votes.
@@ -61,7 +66,14 @@ func ask(t *testing.T, question string) string {
 	case "candidates":
 		return cmp.Or(strings.Join(Candidates(answers, isPresent, isEqual), " "), "none")
 	case "lasting":
-		return lasting(votes)
+		earlier, now := twice(votes)
+		return cmp.Or(strings.Join(Candidates(Lasting(earlier, now, isEqual), isPresent, isEqual), " "), "none")
+	case "rested":
+		earlier, now := twice(votes)
+		return strconv.FormatBool(Rested(earlier, now, isPresent, func(_ int, copy string) bool { return !isMarked(copy) }))
+	case "group":
+		one, tally := Largest(answers, func(v string) bool { return !isMarked(v) }, func(a, b string) bool { return unmarked(a) == unmarked(b) })
+		return fmt.Sprint(tally.Granted, " ", one)
 	case "attained":
 		return attained(t, n["n"], votes)
 	case "race":
@@ -103,6 +115,9 @@ func answerOf(word string) Answer[string] {
 	if value, amnesic := strings.CutPrefix(word, "amnesic:"); amnesic {
 		return Answer[string]{State: Discounted, Value: value}
 	}
+	if value, failed := strings.CutPrefix(word, "unable:"); failed {
+		return Answer[string]{State: Unable, Value: value}
+	}
 	states := map[string]State{"?": Awaited, "unasked": Unasked, "away": Unknown, "unable": Unable}
 	if state, missing := states[word]; missing {
 		return Answer[string]{State: state}
@@ -140,13 +155,16 @@ func exists(answers []Answer[string]) string {
 	return name(v) + " split " + copy
 }
 
-// lasting gets the earlier answers and those of now, and returns the candidates.
-func lasting(words []string) string {
+// twice returns the earlier answers and those of now.
+func twice(words []string) (earlier, now []Answer[string]) {
 	half := len(words) / 2
 	words[half-1] = strings.TrimSuffix(words[half-1], ",")
-	answers := Lasting(answersOf(words[:half]), answersOf(words[half:]), isEqual)
-	return cmp.Or(strings.Join(Candidates(answers, isPresent, isEqual), " "), "none")
+	return answersOf(words[:half]), answersOf(words[half:])
 }
+
+func unmarked(vote string) string { return strings.TrimSuffix(vote, "!") }
+
+func isMarked(vote string) bool { return vote != unmarked(vote) }
 
 func attained(t *testing.T, masters int, words []string) string {
 	var numbers []int64

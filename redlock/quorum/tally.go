@@ -68,17 +68,18 @@ func (t Tally) Look() Verdict {
 	return Pending
 }
 
-// Release is won by at least one deletion and a quorum of answers, if the deletions
-// and the masters that did not answer could together have been the lock's quorum. Then
-// the lock was this client's, and no quorum holds it now.
+// Release is won by a quorum of answers, if the deletions and the masters that did not
+// answer could together have been the lock's quorum. Then at least one of the answers is a
+// deletion, because two quorums share a master. So the lock was this client's, and no quorum
+// holds it now.
 func (t Tally) Release() Verdict {
 	need := Size(t.Masters)
 	switch {
 	case !t.Possible():
 		return Lost
-	case t.Granted > 0 && t.Answered() >= need && t.Granted+t.Failed >= need:
+	case t.Answered() >= need && t.Granted+t.Failed >= need:
 		return Won
-	case t.Pending() > 0 && (t.Answered()+t.Pending() >= need || t.Masters-t.Refused-t.Pending() < need):
+	case t.Answered()+t.Pending() >= need || t.Granted+t.Failed < need:
 		return Pending
 	}
 	return NoQuorum
