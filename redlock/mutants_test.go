@@ -1190,7 +1190,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "what is entering cannot be withdrawn",
-		edits:      []edit{{"members/change.go", "case at.Step == Proposed && (len", "case !at.counts() && (len"}},
+		edits:      []edit{{"members/change.go", "case l.Stage(last).Step == Entering", "case len(flux) > 1 && l.Stage(last).Step == Entering"}, {"members/change.go", "case at.Step == Proposed && (l", "case !at.counts() && (l"}},
 		caughtBy:   "members/TestNoStepContradictsADecision",
 		unmodelled: "not found in 6*10^6 steps: the addition has to be withdrawn in the moment in which it is entering, the writes of the decision have to be lost, and a master has to forget",
 	},
@@ -1226,7 +1226,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "an addition can be withdrawn",
-		edits:      []edit{{"members/change.go", " || l.isWithdrawn(i) || i != masters", " || i != masters"}},
+		edits:      []edit{{"members/change.go", "(l.isWithdrawn(i) || i != masters)", "(i != masters)"}},
 		caughtBy:   "members/TestData",
 		unmodelled: "the addition would go on, which is safe, and in the model's peace the server that is added votes",
 	},

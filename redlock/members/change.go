@@ -37,7 +37,7 @@ func (l List) IsFrozen() bool {
 // IsProposed tells whether nothing but the addition of the next place is proposed.
 func (l List) IsProposed() bool {
 	flux, i := l.inFlux(), l.Counting()
-	return len(flux) == 1 && flux[0] == i && l.Stage(i).Step == Proposed && !l.isWithdrawn(i)
+	return len(flux) == 1 && l.Stage(i).Step == Proposed && !l.isWithdrawn(i)
 }
 
 // isWithdrawn tells whether the addition of a place was withdrawn: another place has its round.
@@ -94,11 +94,11 @@ func (l List) Next() (d Decision, ok bool) {
 	switch {
 	case !at.counts() && i < masters: // a process has made an earlier decision known too late
 		next = Stage{at.Round + 1, Present}
-	case len(flux) > 1 && l.Stage(last).Step == Entering && at.Step != Exiting: // it may be decided elsewhere already
+	case l.Stage(last).Step == Entering && at.Step != Exiting: // it may be decided elsewhere already
 		i, next = last, Stage{l.Stage(last).Round, Present}
 	case len(flux) > 1 && !l.Stage(last).counts(): // two changes at once: the addition is dropped
 		i, next, d.Held = last, Stage{l.Stage(last).Round, Absent}, !l.IsFrozen()
-	case at.Step == Proposed && (len(flux) > 1 || l.isWithdrawn(i) || i != masters):
+	case at.Step == Proposed && (l.isWithdrawn(i) || i != masters):
 		next.Step, d.Held = Absent, true
 	case at.Step == Retiring && i != masters-1:
 		next = Stage{at.Round + 1, Present}

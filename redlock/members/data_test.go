@@ -13,6 +13,7 @@ import (
 //
 //	next 1 1 1 2@d;1+ -> place 3: 1 1 1 2@d;1*, held votes
 //	together 1 2@d;1+, 1 2@d;1= -> 1 2@d;1=
+//	member 3|a server|77c0de -> 3@a_server/77c0de
 func TestData(t *testing.T) { datatest.Run(t, ask) }
 
 func ask(t *testing.T, question string) string {
@@ -20,6 +21,9 @@ func ask(t *testing.T, question string) string {
 	first, second, _ := strings.Cut(rest, ", ")
 	l, other := List(strings.Fields(first)), List(strings.Fields(second))
 	switch name {
+	case "member":
+		words := strings.Split(rest, "|")
+		return Member{Epoch: Read(words[0]).Epoch, Name: words[1], Run: words[2]}.String()
 	case "valid":
 		return fmt.Sprint(l.IsValid())
 	case "staged":

@@ -88,7 +88,7 @@ func (l List) Counting() (n int) {
 // Together merges two records. For each place it takes the member that joined last and the latest
 // stage. So no recorded change is forgotten, even if two processes made one each at the same moment.
 func (l List) Together(other List) List {
-	if len(l) == 0 || slices.Equal(l, other) {
+	if slices.Equal(l, other) {
 		return other
 	}
 	last := slices.Clone(l)

@@ -32,7 +32,7 @@ func Read(text string) (m Member) {
 // PlainName returns a server's name without the signs that separate the parts of an entry.
 func PlainName(name string) string {
 	return strings.Map(func(c rune) rune {
-		if c == ',' || c == ';' || c == ' ' || c == '/' {
+		if strings.ContainsRune(",; /", c) {
 			return '_'
 		}
 		return c
@@ -88,10 +88,7 @@ func entry(who string, at Stage) string {
 
 // cut is the reverse of entry.
 func cut(entry string) (who string, at Stage) {
-	who, text, staged := strings.Cut(entry, ";")
-	if !staged {
-		return who, first
-	}
+	who, text, _ := strings.Cut(entry, ";")
 	at, _ = readStage(text)
 	return who, at
 }
@@ -99,6 +96,7 @@ func cut(entry string) (who string, at Stage) {
 // mostRounds bounds how often a place may be added.
 const mostRounds = 1_000_000
 
+// readStage reads the text of a stage. It returns false and the first stage if entry does not write it.
 func readStage(text string) (Stage, bool) {
 	if text == "" {
 		return first, false
