@@ -109,18 +109,18 @@ func Parse(text string) (Marker, bool) {
 	text, m.Token = CutToken(text)
 	version, rest, _ := strings.Cut(text, " ")
 	words := strings.Split(rest, " ")
-	if version == FirstVersion && len(words) == 9 {
-		words = slices.Insert(words, 0, "db=0")
+	fields := 12
+	if version == FirstVersion {
+		fields = 10
+		if len(words) == 9 {
+			words = slices.Insert(words, 0, "db=0")
+		}
 	}
-	if version != Version && version != StagedVersion && version != FirstVersion || len(words) < 9 {
+	if version != Version && version != StagedVersion && version != FirstVersion || len(words) != fields {
 		return Marker{}, false
 	}
 	ok := true
 	field := func(name string) string {
-		if len(words) == 0 {
-			ok = false
-			return ""
-		}
 		value, found := strings.CutPrefix(words[0], name+"=")
 		words = words[1:]
 		ok = ok && found && value != ""
@@ -149,7 +149,7 @@ func Parse(text string) (Marker, bool) {
 		}
 	}
 	m.Run = field("run")
-	m.Since = number(field("since"))
+	m.Since = duration(field("since")).Milliseconds()
 	m.Quarantine, m.Longest = duration(field("quarantine")), duration(field("longest"))
 	if version == FirstVersion {
 		for _, db := range strings.Split(field("dbs"), ",") {
@@ -158,8 +158,7 @@ func Parse(text string) (Marker, bool) {
 	} else {
 		m.Before, m.Turned = duration(field("before")), number(field("turned"))
 	}
-	ok = ok && len(words) == 0 && m.Member >= 1 && m.Member <= m.Members && len(m.Joined) == m.Members && m.Since < int64(forEver/time.Millisecond)
-	return m, ok
+	return m, ok && m.Member >= 1 && m.Member <= m.Members && len(m.Joined) == m.Members
 }
 
 // SameMemory tells whether another marker tells of the same memory as m. It may record another

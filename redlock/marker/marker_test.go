@@ -43,6 +43,44 @@ func TestMalformedMembersAreRefused(t *testing.T) {
 	}
 }
 
+func TestMalformedMarkersAreRefused(t *testing.T) {
+	const text = "redlock-proxy/2 db=3 set=s member=1/2 epoch=1 joined=1,1 replid=i run=r since=5 quarantine=6 longest=7 before=8 turned=9"
+	const first = "redlock-proxy/1 set=s member=1/1 epoch=1 joined=1 run=r since=5 quarantine=6 longest=7 dbs=0,3"
+	for _, test := range []struct {
+		text, part, instead string
+		want                bool
+	}{
+		{text, "", "", true},
+		{text, "since=5", "since=3153599999999", true}, // a hundred years
+		{text, "since=5", "since=3153600000000", false},
+		{text, "longest=7", "longest=3153599999999", true},
+		{text, "longest=7", "longest=3153600000000", false},
+		{text, "redlock-proxy/2", "redlock-proxy/4", false},
+		{text, "set=s", "set=", false},
+		{text, "set=s", "s", false},
+		{text, "db=3", "db=x", false},
+		{text, "db=3", "db=-1", false},
+		{text, "epoch=1", "epoch=99999999999999999999", false},
+		{text, "member=1/2", "member=2/2", true},
+		{text, "member=1/2", "member=0/2", false},
+		{text, "member=1/2", "member=3/2", false},
+		{text, "member=1/2", "member=1/1", false},
+		{text, "member=1/2", "member=1/3", false},
+		{text, " turned=9", "", false},
+		{text, "turned=9", "turned=9 ", false},
+		{text, " run=r", "", false},
+		{first, "", "", true},
+		{first, " set", " db=3 set", true},
+		{first, " set", " db=3 db=3 set", false},
+		{first, " dbs=0,3", "", false},
+	} {
+		text := strings.Replace(test.text, test.part, test.instead, 1)
+		if m, ok := Parse(text); ok != test.want {
+			t.Errorf("%q is read as %+v: %v", text, m, ok)
+		}
+	}
+}
+
 // Names come from the configuration, and must not look like something else on record.
 func TestNamesOnRecordArePlain(t *testing.T) {
 	for _, name := range []string{"a;1.", "a,1", "a b", "a/r", "a@b", "a;0-;1+"} {
