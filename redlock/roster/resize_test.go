@@ -297,6 +297,17 @@ func TestAWithdrawnAdditionIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
+// A set of another number may still be found.
+func TestAWishDoesNotEndBeforeThereIsASet(t *testing.T) {
+	r := New(serversNamed(3), false, 0)
+	if err := r.Want(3); err != nil {
+		t.Fatal(err)
+	}
+	if r.pursue(worldBegan); r.wanted != 3 {
+		t.Errorf("it wants %d", r.wanted)
+	}
+}
+
 // A reload with more masters connects to their servers before these are on record. A server that is to
 // go is asked until it is off the record.
 func TestWhichPlacesAreAsked(t *testing.T) {

@@ -581,6 +581,18 @@ func TestRosterADamagedMarkerTellsNothing(t *testing.T) {
 	}
 }
 
+// Masters without a marker know nothing of the set, and so no TTL.
+func TestRosterAMissingMarkerTellsNothing(t *testing.T) {
+	r := New(serversNamed(3), false, 0)
+	for i := range 3 {
+		r.Connected(Place{i, 0}, r.names(i), "", Replication{}, time.Now())
+		r.shows(Place{i, 0}, "")
+	}
+	if r.remembering() != 0 || r.recalls {
+		t.Errorf("%d masters remember, and the longest TTL is known: %v", r.remembering(), r.recalls)
+	}
+}
+
 // A place may have forgotten until the last event that this process saw.
 func TestRosterAPlaceMayHaveForgottenUntilTheLastEvent(t *testing.T) {
 	now := time.Now()
