@@ -79,8 +79,8 @@
 //
 // The rules come from "Distributed Locks with Redis" (redis.io). The objections come from
 // https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html and from
-// people who run Redis. Each test fails without its rule. TestMutantsAreCaught removes
-// the rules one by one and shows that.
+// people who run Redis. Each test fails without its rule. The
+// program integration/mutants changes the rules one by one and shows that.
 //
 //   - "It gets the current time in milliseconds": the monotonic clock, read before the
 //     first byte is queued (ballot/box.go).
