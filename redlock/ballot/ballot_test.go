@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
 )
 
 // What was read in time may be too late to win, because the process may have been paused since.
@@ -29,5 +30,29 @@ func TestValidityCountsFromTheVerdict(t *testing.T) {
 		if got := b.decide(nil, now.Add(-row.read)); got != row.want {
 			t.Errorf("begun %v ago, read %v ago: %v", row.began, row.read, got)
 		}
+	}
+}
+
+// Votes by another number of masters could make a quorum of neither.
+func TestVotesOfAnotherNumberDoNotCount(t *testing.T) {
+	b := &Ballot[bool]{Answers: make([]quorum.Answer[bool], 3)}
+	for j, want := range map[stream.Judgement]bool{
+		{Votes: true}:              true, // in ballots of any number
+		{Votes: true, Masters: 3}:  true,
+		{Votes: true, Masters: 4}:  false,
+		{Votes: false, Masters: 3}: false,
+	} {
+		if got := b.counts(j); got != want {
+			t.Errorf("%+v counts: %v", j, got)
+		}
+	}
+}
+
+// A verdict may come in the moment of the deadline.
+func TestADeadlineChangesNoVerdict(t *testing.T) {
+	b := &Ballot[bool]{Verdict: Lost, over: make(chan ending, 2)}
+	b.Decide = func([]quorum.Answer[bool], time.Duration) Verdict { return Won }
+	if b.expire(); b.Verdict != Lost || b.expired || len(b.over) > 0 {
+		t.Errorf("the verdict becomes %v", b.Verdict)
 	}
 }

@@ -3,6 +3,8 @@ package ballot
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // The error in the client's log tells an operator why nobody got the lock, and how long
@@ -25,9 +27,44 @@ func TestNoQuorumSaysWhy(t *testing.T) {
 			"QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 1 is in quarantine, until 2026-11-21T05:10:00Z"},
 		{Outcome{Voting: 3, Answered: 3, Asked: 5, Needed: 3, Quarantined: 1, Until: until},
 			"QUORUMLOST the answers of 3 lock masters differ, 3 alike needed; 1 is in quarantine, until 2026-11-21T05:10:00Z"},
+		{Outcome{Voting: 3, Answered: 3, Asked: 5, Needed: 3, Unasked: 2}, "QUORUMLOST the answers of 3 lock masters differ, 3 alike needed"},
+		{Outcome{Voting: 5, Answered: 5, Asked: 5, Needed: 3, Outrun: true}, "QUORUMLOST other clients were given tokens first, to the last try; ask again"},
 	} {
 		if got := row.outcome.NoQuorumError(); got != row.want {
 			t.Errorf("got  %s\nwant %s", got, row.want)
+		}
+	}
+}
+
+// A split vote may end otherwise in the next try. A lack of answers would not.
+func TestOnlySplitVotesAreTriedAgain(t *testing.T) {
+	for _, row := range []struct {
+		outcome Outcome
+		try     int
+		want    bool
+	}{
+		{Outcome{Verdict: NoQuorum, Answered: 3, Needed: 3}, 0, true},
+		{Outcome{Verdict: NoQuorum, Answered: 3, Needed: 3}, 1, false},
+		{Outcome{Verdict: NoQuorum, Answered: 2, Needed: 3}, 0, false},
+		{Outcome{Verdict: NoQuorum, Answered: 2, Needed: 3, Overtaken: true}, overtakenTries - 1, true},
+		{Outcome{Verdict: NoQuorum, Answered: 2, Needed: 3, Overtaken: true}, overtakenTries, false},
+		{Outcome{Verdict: Lost, Answered: 3, Needed: 3}, 0, false},
+	} {
+		if got := row.outcome.Split() && (Retry{Count: 1}).May(row.try, row.outcome); got != row.want {
+			t.Errorf("%+v is tried again after %d tries: %v", row.outcome, row.try, got)
+		}
+	}
+}
+
+func TestAnOutcomeCountsAnswers(t *testing.T) {
+	b := &Ballot[bool]{Verdict: Lost}
+	for _, s := range []quorum.State{quorum.Answered, quorum.Awaited, quorum.Unasked, quorum.Unable, quorum.Unknown, quorum.Discounted, quorum.Unasked} {
+		b.Answers = append(b.Answers, quorum.Answer[bool]{State: s})
+	}
+	for expired, want := range map[bool]int{false: 2, true: 1} {
+		b.expired = expired
+		if o := b.Outcome(); o.Answered != want || o.Unable != 1 || o.Unasked != 2 {
+			t.Errorf("at its deadline is %v: %+v", expired, o)
 		}
 	}
 }

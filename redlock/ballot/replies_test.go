@@ -29,4 +29,12 @@ func TestARefusalIsNoAnswerToACommand(t *testing.T) {
 			t.Errorf("%q: %v", reply, got)
 		}
 	}
+	for _, fits := range []bool{true, false} {
+		if one, own := ReadAs([]byte(":1\r\n"), fits) == nil, OwnAs([]byte(":1\r\n"), fits) == nil; one != fits || own != fits {
+			t.Errorf("a reply that fits (%v) is read: %v and %v", fits, one, own)
+		}
+	}
+	if VoteOf(true) != Granted || VoteOf(false) != Refused {
+		t.Errorf("yes is %v, and no is %v", VoteOf(true), VoteOf(false))
+	}
 }
