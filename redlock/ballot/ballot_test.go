@@ -1,9 +1,11 @@
 package ballot
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/stream"
 )
@@ -54,5 +56,42 @@ func TestADeadlineChangesNoVerdict(t *testing.T) {
 	b.Decide = func([]quorum.Answer[bool], time.Duration) Verdict { return Won }
 	if b.expire(); b.Verdict != Lost || b.expired || len(b.over) > 0 {
 		t.Errorf("the verdict becomes %v", b.Verdict)
+	}
+}
+
+// A question that follows its guard too late could be executed after the client has heard that it
+// was not.
+func TestAQuestionFollowsItsGuardWhileItMay(t *testing.T) {
+	for _, row := range []struct {
+		verdict Verdict
+		stopped bool
+		left    time.Duration
+		want    bool
+	}{
+		{Pending, false, time.Hour, true},
+		{Pending, false, -time.Second, false},
+		{Won, false, time.Hour, true},
+		{Won, false, -time.Second, false},
+		{Won, true, time.Hour, false},
+		{Lost, false, time.Hour, false},
+		{NoQuorum, false, time.Hour, false},
+	} {
+		b := &Ballot[bool]{Verdict: row.verdict, deadline: time.Now().Add(row.left)}
+		b.Guard = &Guard[bool]{Stopped: func([]quorum.Answer[bool]) bool { return row.stopped }}
+		if got := b.mayFollow(); got != row.want {
+			t.Errorf("%+v: it follows: %v", row, got)
+		}
+	}
+}
+
+// MIN_VALIDITY of the published algorithm, and 2 ms for Redis's own precision.
+func TestValidityIsWithoutDrift(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // only the limits are asked for
+	options := master.Options{Observer: struct{ master.Observer }{}}
+	options.Limits.ClockDrift = 0.01
+	x := &Box{Masters: master.New(ctx, options)}
+	if got := x.Validity(10*time.Second, 3*time.Second); got != 6898*time.Millisecond {
+		t.Errorf("a TTL of 10 s, 3 s after its beginning, is valid for %v", got)
 	}
 }
