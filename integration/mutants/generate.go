@@ -298,12 +298,19 @@ func (g *generator) extreme(call *ast.CallExpr) {
 func (g *generator) switched(s *ast.SwitchStmt) {
 	tag := ""
 	if s.Tag != nil {
-		if !isPure(s.Tag) || g.source.info.Types[s.Tag].Value != nil || !g.isComparedAsWritten(s.Tag) {
+		if g.source.info.Types[s.Tag].Value != nil || !g.isComparedAsWritten(s.Tag) {
 			return
 		}
-		tag = g.textOf(s.Tag)
+		switch {
+		case isPure(s.Tag):
+			tag = g.textOf(s.Tag)
+		case s.Init == nil:
+			tag = "tag_" // it must be evaluated once
+		default:
+			return
+		}
 	}
-	any := false
+	compared := false
 	for _, c := range s.Body.List {
 		c := c.(*ast.CaseClause)
 		for _, e := range c.List {
@@ -315,14 +322,17 @@ func (g *generator) switched(s *ast.SwitchStmt) {
 				g.condition(e, as)
 				continue
 			}
-			n := g.add(e, "no case of "+tag)
+			n := g.add(e, "no case of "+g.textOf(s.Tag))
 			g.wrap(e, fmt.Sprintf("!chosen_.Is(%d) && (%s) == (", n, tag), ")")
-			any = true
+			compared = true
 		}
 	}
-	if any {
-		at := g.offset(s.Tag.Pos())
-		g.edits = append(g.edits, edit{at: at, end: g.offset(s.Tag.End()), text: ""})
+	switch {
+	case !compared:
+	case tag == "tag_":
+		g.wrap(s.Tag, "tag_ := ", "; ")
+	default:
+		g.edits = append(g.edits, edit{at: g.offset(s.Tag.Pos()), end: g.offset(s.Tag.End())})
 	}
 }
 
@@ -386,9 +396,6 @@ func isPure(e ast.Expr) bool {
 		return isPure(e.X)
 	case *ast.IndexExpr:
 		return isPure(e.X) && isPure(e.Index)
-	case *ast.CallExpr:
-		// A getter without arguments, len, and conversions.
-		return isPure(e.Fun) && !slices.ContainsFunc(e.Args, func(a ast.Expr) bool { return !isPure(a) })
 	case *ast.BasicLit:
 		return true
 	case *ast.StarExpr:

@@ -46,6 +46,22 @@ func Validity(ttl, elapsed time.Duration) time.Duration {
 	return max(ttl-elapsed-2*time.Millisecond, 0)
 }
 
+// Next is called once for a switch, not once for each of its cases.
+func (b *Box) Next() string {
+	switch b.take() {
+	case 1:
+		return "one"
+	case 2:
+		return "two"
+	}
+	return "many"
+}
+
+func (b *Box) take() int {
+	b.count++
+	return b.count
+}
+
 func CountDown(n int) (steps int) {
 	for n > 0 {
 		n--

@@ -29,3 +29,10 @@ func TestCountDown(t *testing.T) {
 		t.Error("not as it should be")
 	}
 }
+
+func TestNext(t *testing.T) {
+	var b Box
+	if b.Next() != "one" || b.Next() != "two" || b.Next() != "many" {
+		t.Error("not as it should be")
+	}
+}
