@@ -500,14 +500,16 @@ func TestRosterALongerTTLOnRecordIsNoOtherMemory(t *testing.T) {
 func TestRosterALongWaitInDatabase0CoversNoOther(t *testing.T) {
 	began := time.Now()
 	r := certifiedRoster(3, began)
+	long := r.views[Place{1, 0}].marker
+	long.Longest = 5 * time.Minute
+	r.shows(Place{1, 0}, long.String())
 	r.shows(Place{0, 0}, "")
 	late := began.Add(2 * time.Hour)
 	for i := range 3 {
 		r.keepsAsking(Place{i, 0}, late)
 	}
-	writes := r.Tick(late, rosterLimits)
-	if len(writes) != 1 || writes[0].Kind != WriteHere || writes[0].Marker.Quarantine != rosterLimits.RestartDelay {
-		t.Errorf("it writes %+v", writes)
+	if got := r.plannedFor(0, late); got != "0 here emptied 30s" {
+		t.Errorf("it writes %q", got)
 	}
 }
 

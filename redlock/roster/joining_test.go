@@ -1,0 +1,252 @@
+package roster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
+)
+
+// A join is taken back when the server that joined goes away, and by nothing else.
+func TestRosterWhichLossTakesAJoinBack(t *testing.T) {
+	now := time.Now()
+	for _, row := range []struct {
+		run   string // of the server that joined
+		lost  Place
+		stays bool
+	}{
+		{"a", Place{0, 0}, false},
+		{"a", Place{0, 3}, true},
+		{"x", Place{0, 0}, true}, // by a reload: the server before it goes away
+	} {
+		r := certifiedRoster(3, now)
+		r.Replace(0, "x", row.run)
+		joined := r.joined.Who(0)
+		r.Disconnected(row.lost, NotConnected, now)
+		if stays := r.joined.Who(0) == joined; stays != row.stays {
+			t.Errorf("run %s joined, and %v is lost: the join stays: %v", row.run, row.lost, stays)
+		}
+	}
+}
+
+// A server without a marker of its present run joins, unless somebody else must decide about it.
+func TestRosterWhichServersJoin(t *testing.T) {
+	now := time.Now()
+	three := members.List{"1", "1", "1"}
+	for name, row := range map[string]struct {
+		met    bool         // this process knows the member before
+		record members.List // on the others
+		own    members.List // on the server; nil: it has no marker
+		change func(*marker.Marker)
+		joins  bool
+	}{
+		"an unknown one":                                {record: three, own: three, joins: true},
+		"an unknown one without a marker":               {record: three, joins: true},
+		"one of another set":                            {record: three, own: three, change: func(m *marker.Marker) { m.Set = "t" }},
+		"one of another size":                           {record: three, own: members.List{"1", "1", "1", "1"}},
+		"one of another number":                         {record: three, own: three, change: func(m *marker.Marker) { m.Member = 2 }},
+		"the member, with what it had before it joined": {met: true, record: members.List{"2@a/a", "1", "1"}, own: three, joins: true},
+		"one that was replaced":                         {met: true, record: members.List{"2@x/x", "1", "1"}, own: three},
+		"one that was replaced by any server":           {met: true, record: members.List{"2@/x", "1", "1"}},
+		"the member of a newer list":                    {record: members.List{"2@x/x", "1", "1"}, own: members.List{"2@x/x", "1", "1"}, joins: true},
+	} {
+		r := certifiedRoster(3, now)
+		if !row.met {
+			clear(r.all)
+		}
+		p := Place{0, 0}
+		r.Connected(p, "another", "", Replication{}, now)
+		text := ""
+		if row.own != nil {
+			m := marker.Marker{Set: "s", Member: 1, Members: len(row.own), Epoch: 1, Joined: row.own, Run: "a"}
+			if row.change != nil {
+				row.change(&m)
+			}
+			text = m.String()
+		}
+		r.shows(p, text)
+		for i := 1; i < 3; i++ {
+			m := r.views[Place{i, 0}].marker
+			m.Epoch, m.Joined = members.Read(row.record[0]).Epoch, row.record
+			r.shows(Place{i, 0}, m.String())
+		}
+		before := r.epoch
+		if r.Tick(now.Add(time.Minute), rosterLimits); (r.epoch > before) != row.joins {
+			t.Errorf("%s: epoch %d after %d, joined %s", name, r.epoch, before, r.joined)
+		}
+	}
+}
+
+// After another set began, a server whose name was on record is no outdated one.
+func TestRosterANamedMemberIsNotOutdatedByAnotherSet(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	for i := range 3 {
+		m := r.views[Place{i, 0}].marker
+		m.Epoch, m.Joined = 2, members.List{"1", "1", "2@c/c"}
+		r.shows(Place{i, 0}, m.String())
+	}
+	r.shows(Place{2, 0}, "")
+	for i := range 2 {
+		r.shows(Place{i, 0}, r.another(i, func(m *marker.Marker) { m.Epoch, m.Joined = 1, members.List{"1", "1", "1"} }))
+	}
+	if r.Tick(now, rosterLimits); r.set != "another" || r.isOutdated(2) {
+		t.Errorf("set %s, outdated: %v", r.set, r.isOutdated(2))
+	}
+}
+
+// A member that this process has met gets its marker although it has not seen it lately, if others
+// remember. One that it has not met may have joined a moment ago.
+func TestRosterAMetMemberNeedsNoHearing(t *testing.T) {
+	now := time.Now()
+	for _, met := range []bool{true, false} {
+		r := certifiedRoster(3, now)
+		for i := range 3 {
+			m := r.views[Place{i, 0}].marker
+			m.Epoch, m.Joined = 2, members.List{"2@a/a", "1", "1"}
+			r.shows(Place{i, 0}, m.String())
+		}
+		if !met {
+			r.of(0).sighting = sighting{}
+		}
+		p, later := Place{0, 0}, now.Add(2*time.Hour)
+		r.Connected(p, "a2", "", Replication{}, later)
+		r.Checked(p, "", false, later, later)
+		for i := range 3 {
+			r.keepsAsking(Place{i, 0}, later.Add(time.Minute))
+		}
+		if writes := r.plannedFor(0, later.Add(time.Minute)) != ""; writes != met {
+			t.Errorf("this process has met it: %v, and it gets a marker: %v", met, writes)
+		}
+	}
+}
+
+// A Tick does not call for the next one while a master waits for others.
+func TestRosterAMasterThatWaitsCallsForNoTick(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	r.Disconnected(Place{2, 0}, NotConnected, now)
+	r.shows(Place{0, 0}, "")
+	r.of(0).sighting.at = now.Add(-time.Hour)
+	later := now.Add(time.Minute)
+	r.Tick(later, rosterLimits)
+	if r.Drain(); !r.of(0).stuck {
+		t.Fatal("it does not wait")
+	}
+	if r.Tick(later, rosterLimits); r.Drain().Changed {
+		t.Error("a Tick calls for the next one")
+	}
+}
+
+// The server before a promoted one may live on. So others must hear of it even if they have forgotten.
+func TestRosterWhoMustHearOfAPromotion(t *testing.T) {
+	now := time.Now()
+	for _, row := range []struct {
+		moves, foreign bool
+		want           int
+	}{{false, false, 0}, {true, false, 2}, {false, true, 1}} {
+		r := certifiedRoster(3, now)
+		r.servers[0].Moves = row.moves
+		for i := 1; i < 3; i++ {
+			r.shows(Place{i, 0}, "")
+		}
+		if row.foreign { // one of another set has not forgotten this one
+			r.Connected(Place{1, 0}, "b2", "", Replication{}, now)
+			r.shows(Place{1, 0}, r.another(1, func(m *marker.Marker) { m.Run = "b" }))
+			s := r.views[Place{2, 0}]
+			s.asked = s.since.Add(rosterLimits.Hold())
+		}
+		if got := r.mustHear(0); got != row.want {
+			t.Errorf("%+v: %d must hear of it", row, got)
+		}
+	}
+}
+
+// A reload may bring in a server that is no master elsewhere.
+func TestRosterWhichServerIsAcceptable(t *testing.T) {
+	now := time.Now()
+	own := func(change func(*marker.Marker)) string {
+		m := marker.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: members.List{"1", "1", "1"}, Run: "a"}
+		change(&m)
+		return m.String()
+	}
+	for name, row := range map[string]struct {
+		run, text string
+		lost      bool
+		ok        bool
+	}{
+		"empty":                       {"x", "", false, true},
+		"of this place":               {"x", own(func(*marker.Marker) {}), false, true},
+		"a master at another place":   {"b", "", false, false},
+		"a master that was elsewhere": {"b", "", true, true},
+		"another key":                 {"x", "hello", false, false},
+		"of another set":              {"x", own(func(m *marker.Marker) { m.Set = "t" }), false, false},
+		"of another number":           {"x", own(func(m *marker.Marker) { m.Member = 2 }), false, false},
+		"of another size":             {"x", own(func(m *marker.Marker) { m.Members, m.Joined = 4, members.List{"1", "1", "1", "1"} }), false, false},
+		"of another member":           {"x", own(func(m *marker.Marker) { m.Joined = members.List{"2@y/y", "1", "1"} }), false, false},
+	} {
+		r := certifiedRoster(3, now)
+		if row.lost {
+			r.Disconnected(Place{1, 0}, NotConnected, now)
+			r.Disconnected(Place{1, 3}, NotConnected, now)
+		}
+		if err := r.Acceptable(0, row.run, row.text); (err == nil) != row.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Who may be replaced, and why not.
+func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
+	now := time.Now()
+	is := func(r *Roster, states ...State) {
+		for i, st := range states {
+			r.Noted(Place{i, 0}, Standing{State: st}, now)
+		}
+	}
+	for name, row := range map[string]struct {
+		change func(r *Roster)
+		place  int
+		why    string // "": it may be replaced
+	}{
+		"all vote":                         {func(*Roster) {}, 2, ""},
+		"no set":                           {func(r *Roster) { r.set = "" }, 2, "there is no set"},
+		"the number changes":               {func(r *Roster) { r.joined = members.List{"1", "1", "1", "2@d;1+"} }, 2, "the number of lock masters is being changed"},
+		"a place that does not count":      {func(*Roster) {}, 3, "not one of the 3 masters on record"},
+		"one can record it":                {func(r *Roster) { is(r, Certified, Away, Certified) }, 2, "1 of the remaining masters can record the replacement"},
+		"its vote is needed":               {func(r *Roster) { is(r, Certified, Quarantined, Certified) }, 2, "1 of the remaining masters vote now"},
+		"others are in quarantine as well": {func(r *Roster) { is(r, Certified, Quarantined, Away) }, 2, ""},
+	} {
+		r := certifiedRoster(3, now)
+		r.SetServer(3, Server{Name: "d"})
+		row.change(r)
+		switch err := r.Replaceable(row.place); {
+		case (err == nil) != (row.why == ""):
+			t.Errorf("%s: %v", name, err)
+		case err != nil && !strings.Contains(err.Error(), row.why):
+			t.Errorf("%s: %v, want %s", name, err, row.why)
+		}
+	}
+}
+
+// Two processes that make the same replacement make one.
+func TestRosterTheSameReplacementIsMadeOnce(t *testing.T) {
+	for _, row := range []struct {
+		name, run string
+		anew      bool
+	}{
+		{"x", "r1", false},
+		{"x", "r2", false},
+		{"y", "r1", false},
+		{"y", "r2", true},
+		{"y", "", true},
+	} {
+		r := certifiedRoster(3, time.Now())
+		r.Replace(0, "x", "r1")
+		if j := r.Replace(0, row.name, row.run); (j.Epoch == 3) != row.anew {
+			t.Errorf("%s in run %q: epoch %d", row.name, row.run, j.Epoch)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/marker"
+)
+
+// plannedFor returns the writes to a master, each as its database, its databases, its cause and the
+// quarantine.
+func (r *Roster) plannedFor(master int, now time.Time) string {
+	var words []string
+	for _, w := range r.Tick(now, rosterLimits) {
+		if w.Master != master {
+			continue
+		}
+		kind := [...]string{"here", "lacking", "all", "edit", "upgrade"}[w.Kind]
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%d %s %s %s", w.DB, kind, w.Cause, w.Marker.Quarantine)))
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
+}
+
+// What one finding at the first master of three does to its votes and to its markers.
+func TestRosterWhatAFindingDoes(t *testing.T) {
+	zero, three := Place{0, 0}, Place{0, 3}
+	with := func(p Place, change func(*marker.Marker)) func(*Roster) {
+		return func(r *Roster) {
+			m := r.views[p].marker
+			change(&m)
+			r.shows(p, m.String())
+		}
+	}
+	joins := func(r *Roster) { // the first one joined in epoch 2
+		for i := range 3 {
+			with(Place{i, 0}, func(m *marker.Marker) { m.Epoch, m.Joined = 2, []string{"2@a/a", "1", "1"} })(r)
+		}
+	}
+	longer := func(r *Roster) { with(Place{1, 0}, func(m *marker.Marker) { m.Longest = 5 * time.Minute })(r) }
+	for name, row := range map[string]struct {
+		at     Place
+		finds  func(r *Roster)
+		state  State
+		writes string
+	}{
+		"nothing": {zero, func(*Roster) {}, Certified, ""},
+		"no master": {zero, func(r *Roster) {
+			r.Connected(zero, "a", "it is a Sentinel", Replication{}, time.Now())
+			r.shows(zero, "")
+		}, Barred, ""},
+		"a replica": {zero, func(r *Roster) {
+			r.Connected(zero, "a", "", Replication{Replica: true}, time.Now())
+			r.shows(zero, "")
+		}, Barred, ""},
+		"no marker":                     {zero, func(r *Roster) { r.Checked(zero, "", true, time.Now().Add(time.Hour), time.Now()) }, Barred, ""},
+		"it may evict":                  {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.shows(zero, "") }, Barred, ""},
+		"it does not evict any more":    {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.Evicts(0, "", time.Now()) }, Uncertified, "0 all emptied 30s"},
+		"it never evicted":              {zero, func(r *Roster) { r.Evicts(0, "", time.Now()) }, Certified, ""},
+		"another number":                {zero, with(zero, func(m *marker.Marker) { m.Member = 2 }), Barred, ""},
+		"another number, restarted":     {zero, with(zero, func(m *marker.Marker) { m.Member, m.Run = 2, "old" }), Barred, ""},
+		"another size, restarted":       {zero, with(zero, func(m *marker.Marker) { m.Members, m.Joined, m.Run = 4, []string{"1", "1", "1", "1"}, "old" }), Barred, ""},
+		"its first replica":             {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x"}, time.Now()) }, Certified, "0 edit  0s"},
+		"it was a replica":              {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x", Was: true}, time.Now()) }, Uncertified, "0 all replaced 30s"},
+		"another database of a replica": {three, func(r *Roster) { r.Replicates(three, Replication{ID: "x", Was: true}, time.Now()) }, Uncertified, "3 here replaced 30s"},
+		"another database is flushed":   {three, func(r *Roster) { r.shows(three, "") }, Uncertified, "3 here emptied 30s"},
+		"another database is of before": {three, with(three, func(m *marker.Marker) { m.Run = "old" }), Uncertified, "3 here restarted 30s"},
+		"a leftover of another size": {three, with(three, func(m *marker.Marker) {
+			m.Set, m.Members, m.Joined = "t", 7, slices.Repeat([]string{"1"}, 7)
+		}), Barred, "3 here emptied 30s"},
+		"a leftover of another number":     {three, with(three, func(m *marker.Marker) { m.Set, m.Member = "t", 2 }), Barred, ""},
+		"a leftover from before it joined": {three, joins, Uncertified, "3 here emptied 30s"},
+		"the same of another size": {three, func(r *Roster) {
+			joins(r)
+			with(three, func(m *marker.Marker) { m.Members, m.Joined = 4, []string{"1", "1", "1", "1"} })(r)
+		}, Barred, ""},
+		"database 0 is of another set": {three, func(r *Roster) { with(zero, func(m *marker.Marker) { m.Set = "t" })(r); r.shows(three, "") }, Uncertified, ""},
+		"another database comes back first": {three, func(r *Roster) {
+			text := r.views[three].text
+			r.Connected(three, "a2", "", Replication{}, time.Now())
+			r.shows(three, text)
+		}, Uncertified, ""},
+		"its clock was ahead": {zero, func(r *Roster) {
+			with(zero, func(m *marker.Marker) { m.Since = 1000 })(r)
+			r.ClockIs(zero, 5)
+		}, Certified, "0 all clock_jumped 30s"},
+		"its clock was ahead, in a long quarantine": {zero, func(r *Roster) {
+			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1000, time.Minute })(r)
+			r.ClockIs(zero, 5)
+		}, Certified, "0 all clock_jumped 1m0s"},
+		"its clock was ahead, and a longer TTL is known": {three, func(r *Roster) {
+			longer(r)
+			with(three, func(m *marker.Marker) { m.Since, m.Quarantine = 1000, time.Minute })(r)
+			r.ClockIs(three, 5)
+		}, Certified, "3 here clock_jumped 5m0s"},
+		"only another database is out of date": {three, func(r *Roster) {
+			for i := range 3 {
+				with(Place{i, 0}, func(m *marker.Marker) { m.Epoch = 2 })(r)
+			}
+		}, Uncertified, "3 edit  0s"},
+		"all databases are out of date": {three, with(Place{1, 0}, func(m *marker.Marker) { m.Epoch = 2 }), Uncertified, "0 edit  0s"},
+		"the cap, and others tell":      {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute }), Certified, "0 here  30s"},
+		"the cap is the longest TTL":    {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine, m.Before = 1, 10*time.Minute, 10*time.Minute }), Certified, ""},
+		"the cap, of one that joined": {zero, func(r *Roster) {
+			joins(r)
+			with(three, func(m *marker.Marker) { m.Epoch, m.Joined = 2, []string{"2@a/a", "1", "1"} })(r)
+			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute })(r)
+		}, Certified, ""},
+		"a quarantine that is too short": {zero, func(r *Roster) {
+			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
+			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 30*time.Second })(r)
+			r.Noted(zero, Standing{State: Quarantined, Until: time.Now()}, time.Now())
+		}, Certified, "0 here  5m0s"},
+		"the same, and it is over": {zero, func(r *Roster) {
+			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
+			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 30*time.Second })(r)
+		}, Certified, ""},
+	} {
+		r := certifiedRoster(3, time.Now())
+		row.finds(r)
+		if got := r.lookAgainAs(row.at); got != row.state {
+			t.Errorf("%s: it is %v, want %v", name, got, row.state)
+		}
+		if got := r.plannedFor(0, time.Now().Add(time.Minute)); got != row.writes {
+			t.Errorf("%s: it writes %q, want %q", name, got, row.writes)
+		}
+	}
+}
+
+// lookAgainAs judges a place by what was read last.
+func (r *Roster) lookAgainAs(p Place) State { return r.judge(p, r.views[p]).State }
+
+// What a server says again and again is no news.
+func TestRosterWhatIsSaidAgainIsNoNews(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	is := Replication{ID: "x"}
+	r.Replicates(Place{0, 0}, is, now)
+	r.Evicts(0, "allkeys-lru", now)
+	r.Drain()
+	later := now.Add(time.Minute)
+	r.Replicates(Place{0, 0}, is, later)
+	r.Evicts(0, "allkeys-lru", later)
+	if r.Drain().Changed || r.views[Place{0, 0}].since.Equal(later) {
+		t.Error("it is taken for news")
+	}
+}
+
+// A write whose answer does not come is planned again, and not before.
+func TestRosterAWriteIsPlannedAgain(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	r.shows(Place{0, 0}, "")
+	began := now.Add(time.Minute)
+	for after, want := range []bool{true, false, false, false, true, false} {
+		at := began.Add(time.Duration(after) * MarkAgain / 4)
+		if got := r.plannedFor(0, at) != ""; got != want {
+			t.Errorf("after %v it is planned: %v", at.Sub(began), got)
+		}
+	}
+}
+
+// What was seen to be forgotten is written down when all others were asked, or have had time to answer.
+// A jump of a clock must be known to others soon.
+func TestRosterHowLongOthersAreWaitedFor(t *testing.T) {
+	now := time.Now()
+	for _, row := range []struct {
+		jumps bool
+		after time.Duration
+		want  string
+	}{
+		{false, 700 * time.Millisecond, ""},
+		{false, time.Second, "0 lacking emptied 30s"},
+		{true, 400 * time.Millisecond, ""},
+		{true, 700 * time.Millisecond, "0 all clock_jumped 30s"},
+	} {
+		r := certifiedRoster(5, now)
+		r.Disconnected(Place{4, 0}, NotConnected, now)
+		if row.jumps {
+			r.Jumped(0, Jump{time.Hour, time.Hour}, now)
+		} else {
+			r.Checked(Place{0, 0}, "", false, now, now)
+		}
+		if got := r.plannedFor(0, now.Add(row.after)); got != row.want {
+			t.Errorf("jumps: %v, after %v it writes %q, want %q", row.jumps, row.after, got, row.want)
+		}
+	}
+}
+
+// What a batch finds besides the marker decides whether its vote counts.
+func TestRosterWhatABatchFinds(t *testing.T) {
+	now := time.Now()
+	limits := rosterLimits
+	for _, row := range []struct {
+		reading Reading
+		state   State
+		until   time.Duration
+	}{
+		{Reading{Watched: limits.Watch()}, Certified, 0},
+		{Reading{Witnessed: true}, Certified, 0},
+		{Reading{Watched: limits.Watch() - time.Second}, Uncertified, time.Second},
+		{Reading{Witnessed: true, Unsure: true}, Uncertified, 0},
+		{Reading{Witnessed: true, Suspended: true}, Uncertified, 0},
+		{Reading{Witnessed: true, Jumped: true}, Uncertified, 0},
+	} {
+		row.reading.Received = now
+		st := Standing{State: Certified}.At(marker.Marker{}, row.reading, limits)
+		if until := st.Until.Sub(now); st.State != row.state || row.until != 0 && until != row.until {
+			t.Errorf("%+v: %v for %v", row.reading, st.State, until)
+		}
+	}
+}
