@@ -1,6 +1,7 @@
 package heal
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,7 +28,8 @@ import (
 // "find-but 4" is about targets without master 4. "still" has an earlier look and a later
 // one. "patch" says for how long each master gets its copy. "review" has what a patch wrote
 // and what the masters hold afterwards. "review-late" comes so late that a master may have
-// forgotten and vote again.
+// forgotten and vote again. "look" says which masters have a key (y) or not (n), and whether
+// the key is looked at more closely.
 func TestData(t *testing.T) { datatest.Run(t, ask) }
 
 const (
@@ -54,6 +56,11 @@ func ask(t *testing.T, question string) string {
 			return "no"
 		}
 		return "yes, " + numbers(g.lack)
+	case "look":
+		return strconv.FormatBool(isLacked(existsOf(rest), 0, 31))
+	case "look-but":
+		spared, rest, _ := strings.Cut(rest, " ")
+		return strconv.FormatBool(isLacked(existsOf(rest), 0, 31&^(1<<(number(t, spared)-1))))
 	case "patch":
 		c := copiesOf(rest)
 		g, _ := testBounds.find(c, 31)
@@ -117,6 +124,45 @@ func number(t *testing.T, word string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// existsOf are the answers to one EXISTS.
+func existsOf(words string) (answers []quorum.Answer[[]bool]) {
+	for word := range strings.FieldsSeq(words) {
+		a := quorum.Answer[[]bool]{State: quorum.Answered}
+		rest, amnesic := strings.CutPrefix(word, "amnesic:")
+		switch {
+		case amnesic:
+			a.State, a.Value = quorum.Discounted, []bool{rest == "y"}
+		case word == "?":
+			a.State = quorum.Unknown
+		default:
+			a.Value = []bool{word == "y"}
+		}
+		answers = append(answers, a)
+	}
+	return answers
+}
+
+// A copy of a string is in an encoding that each server reads, whatever the quorum's is.
+// Any other copy is the quorum's, to the byte.
+func TestPayloadOfACopy(t *testing.T) {
+	plain := rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte("7")}})
+	short := []byte("\x00\xc0\x07\t\x00\xa4?\x19n\xd7-\xad#") // the number 7 as an integer of 8 bits
+	list := rdb.Dump(rdb.Value{Kind: rdb.List, Items: [][]byte{[]byte("7")}})
+	for name, row := range map[string]struct{ held, want []byte }{"string": {short, plain}, "list": {list, list}} {
+		p := gap{holding: holding{content: effect.Image{Dump: row.held}}, lack: 1}.patch(make(copies, 1), 0, 0)
+		if got := p.writes[0].Dump; !bytes.Equal(got, row.want) {
+			t.Errorf("%s: %q is copied as %q, want %q", name, row.held, got, row.want)
+		}
+	}
+}
+
+// A master that refuses EXISTS does not lack the key.
+func TestARefusalIsNoAnswer(t *testing.T) {
+	if there, err := parseExists([][]byte{[]byte("-NOPERM no\r\n")}); err == nil {
+		t.Errorf("it is taken for %v", there)
+	}
 }
 
 func copiesOf(words string) (c copies) {

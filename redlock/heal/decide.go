@@ -1,7 +1,6 @@
 package heal
 
 import (
-	"slices"
 	"time"
 
 	"redlock-proxy/redlock/effect"
@@ -25,21 +24,12 @@ type holding struct {
 	quorum  bool  // a quorum holds it
 }
 
-// holding finds the most frequent content on masters that are not in without.
-func (c copies) holding(without quorum.Set) holding {
-	rest := slices.Clone(c)
-	for i := range rest {
-		if without.Has(i) {
-			rest[i] = quorum.Answer[effect.Image]{State: quorum.Unasked}
-		}
-	}
-	content, votes := quorum.Largest(rest, effect.Image.There, effect.SameContent)
+// holding finds the most frequent content.
+func (c copies) holding() holding {
+	content, _ := quorum.Largest(c, effect.Image.There, effect.SameContent)
 	h := holding{content: content, left: effect.NoKey}
-	if votes.Granted == 0 {
-		return h
-	}
 	var left []int64
-	for i, a := range rest {
+	for i, a := range c {
 		if a.State == quorum.Answered && a.Value.There() && effect.SameContent(a.Value, content) {
 			h.by |= 1 << i
 			left = append(left, a.Value.PTTL)
@@ -91,7 +81,7 @@ type gap struct {
 
 // find tells whether a quorum holds a key that targets lack.
 func (b bounds) find(c copies, targets quorum.Set) (gap, finding) {
-	g := gap{c.holding(0), c.lacking(targets)}
+	g := gap{c.holding(), c.lacking(targets)}
 	switch {
 	case g.lack == 0:
 		return g, whole
@@ -158,7 +148,7 @@ func (p patch) ours(now copies) (masters quorum.Set) {
 			continue // it is no master any more
 		}
 		a := now[i]
-		if a.State.Heard() && a.Value.There() && effect.SameContent(a.Value, p.content) && effect.Near(a.Value.Expiry(), wrote.Expiry(), resp.ExpiryTolerance) {
+		if a.State.Heard() && effect.SameContent(a.Value, p.content) && effect.Near(a.Value.Expiry(), wrote.Expiry(), resp.ExpiryTolerance) {
 			masters |= 1 << i
 		}
 	}
@@ -187,7 +177,7 @@ func (p patch) review(now copies, took time.Duration, drift float64, forgot bool
 	var left []int64
 	for i, a := range now {
 		_, healed := p.writes[i]
-		same := a.State.Heard() && a.Value.There() && effect.SameContent(a.Value, p.content)
+		same := a.State.Heard() && effect.SameContent(a.Value, p.content)
 		switch {
 		case healed && !a.State.Heard():
 			unheard++

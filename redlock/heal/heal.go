@@ -61,24 +61,21 @@ type Healer struct {
 	running  sync.WaitGroup
 
 	mu   sync.Mutex
-	stop context.CancelFunc // ends the present passes; nil: there are none
+	stop context.CancelFunc // ends the present passes, if there are any
 }
 
 // New makes a Healer that heals nothing until Set. When ctx ends, all healing ends soon.
 // Then call Wait.
 func New(ctx context.Context, box *ballot.Box, mender *mend.Mender, observer Observer, log *slog.Logger) *Healer {
-	return &Healer{box: box, mender: mender, observer: observer, log: log, ctx: ctx}
+	return &Healer{box: box, mender: mender, observer: observer, log: log, ctx: ctx, stop: func() {}}
 }
 
 // Set makes settings the active ones. The pass that is under way ends first.
 func (h *Healer) Set(s Settings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stop != nil {
-		h.stop()
-		h.stop = nil
-	}
-	if s.Every <= 0 || h.ctx.Err() != nil || h.box.Masters.At(0).Embedded() { // embedded masters end with this process
+	h.stop()
+	if s.Every <= 0 || h.box.Masters.At(0).Embedded() { // embedded masters end with this process
 		return
 	}
 	ctx, stop := context.WithCancel(h.ctx)
