@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,11 @@ func TestTimelineATokenIsForTheHolderOnly(t *testing.T) {
 		first := w.mustToken(w.locker, began-1)
 		if next := w.mustToken(w.locker, first); next != first+1 {
 			t.Errorf("%d follows %d", next, first)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if o := w.locker.Token(gone, TokenRequest{Key: []byte(key), Value: []byte(tokenA)}); o.Verdict != Lost {
+			t.Errorf("for a client that is gone: %+v", o)
 		}
 		if o := tokenOf(t, w.locker, 0, tokenB); o.Verdict != Lost || o.Err != "" {
 			t.Errorf("for another value: %+v", o)

@@ -64,9 +64,7 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 			return o
 		case o.Verdict == ballot.NoQuorum && (ballot.Retry{}).May(try, o):
 			continue // Poll waits until votes count again
-		case o.Verdict == ballot.NoQuorum:
-			return o
-		case !outrun(b.Answers):
+		case !outrun(b.Answers): // so it is for each NoQuorum
 			if quorum.Count(b.Answers, isNoString).Agree() == ballot.Won {
 				o.Err = wrongType
 			}
@@ -100,13 +98,11 @@ func (g *Giver) next() int64 {
 	return g.last.Add(1)
 }
 
-// learn takes over the largest token that masters told.
+// learn takes over the largest token that masters told. Any other answer has none above 0.
 func (g *Giver) learn(answers []quorum.Answer[answer]) {
 	most := int64(0)
 	for _, a := range answers {
-		if a.State.Heard() {
-			most = max(most, a.Value.before)
-		}
+		most = max(most, a.Value.before)
 	}
 	for {
 		last := g.last.Load()

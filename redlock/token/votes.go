@@ -61,9 +61,6 @@ func isNoString(a answer) bool { return a.noString }
 // for a while. It is lost if no quorum has the value, or if a quorum has it and too few can
 // raise their records any more.
 func decide(answers []quorum.Answer[answer], valid func(left time.Duration) bool) ballot.Verdict {
-	if quorum.Count(answers, isNoString).Agree() == ballot.Won {
-		return ballot.Lost
-	}
 	need, up := quorum.Size(len(answers)), quorum.Count(answers, raised)
 	switch held := quorum.Count(answers, holds).Agree(); {
 	case up.Granted >= need && valid(leftOf(answers)):

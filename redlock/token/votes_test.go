@@ -23,6 +23,8 @@ func vote(word string) (a quorum.Answer[answer]) {
 	case "other":
 	case "type":
 		a.Value.noString = true
+	case "amnesic":
+		a = quorum.Answer[answer]{State: quorum.Discounted, Value: answer{held: true, raised: true, left: 1000}}
 	case "away":
 		a.State = quorum.Unknown
 	case "...":
@@ -47,6 +49,9 @@ func TestVerdicts(t *testing.T) {
 		"outrun outrun outrun ... ...":     {ballot.Lost, true},
 		"raised raised outrun ... ...":     {ballot.Pending, false},
 		"raised raised outrun away away":   {ballot.Lost, true},
+		"raised raised outrun ... away":    {ballot.Pending, false},
+		"raised raised ending outrun away": {ballot.Lost, false},
+		"raised raised ending amnesic ...": {ballot.Lost, false},
 		"raised outrun outrun outrun ...":  {ballot.Lost, true},
 		"other other other ... ...":        {ballot.Lost, false},
 		"raised raised other other other":  {ballot.Lost, false},
@@ -69,6 +74,25 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// The next token is above each that a master told, whichever told last.
+func TestTheLargestTokenIsLearned(t *testing.T) {
+	var g Giver
+	if next := g.next(); next != 0 {
+		t.Errorf("without a known token it tries %d", next)
+	}
+	told := func(tokens ...int64) (answers []quorum.Answer[answer]) {
+		for _, token := range tokens {
+			answers = append(answers, quorum.Answer[answer]{State: quorum.Answered, Value: answer{before: token}})
+		}
+		return answers
+	}
+	g.learn(told(5, 9, 7))
+	g.learn(told(3, 8))
+	if next := g.next(); next != 10 {
+		t.Errorf("after 9 it tries %d", next)
+	}
+}
+
 func TestAnswersOfTheScript(t *testing.T) {
 	list := func(n ...int64) []byte {
 		reply := resp.AppendArray(nil, len(n))
@@ -85,6 +109,8 @@ func TestAnswersOfTheScript(t *testing.T) {
 		"raised":     {list(1, 500, 6), answer{held: true, raised: true, left: 500, before: 6}, nil},
 		"not larger": {list(1, 500, 7), answer{held: true, left: 500, before: 7}, nil},
 		"no TTL":     {list(1, -1, 6), answer{held: true, raised: true, left: endless, before: 6}, nil},
+		"last ms":    {list(1, 0, 6), answer{held: true, raised: true, before: 6}, nil},
+		"token 0":    {list(1, 500, 0), answer{held: true, raised: true, left: 500}, nil},
 		"not held":   {list(0, 500, 6), answer{left: 500, before: 6}, nil},
 		"no record":  {list(1, 500, -1), answer{held: true, left: 500, before: -1}, ballot.ErrUnable},
 		"wrong type": {[]byte("-WRONGTYPE Operation against a key\r\n"), answer{noString: true}, nil},
