@@ -100,7 +100,7 @@ func (e *Examination) Parse(replies [][]byte) (Result, error) {
 		if !otherProtocol && resp.IsError(replies[len(replies)-1]) {
 			return Result{}, errExamination // it stays in RESP3
 		}
-		replies = replies[1 : len(replies)-1]
+		replies = replies[1:]
 	}
 	multi, queued, exec := replies[0], replies[1:1+e.queued()], replies[1+e.queued()]
 	if !resp.IsOK(multi) {

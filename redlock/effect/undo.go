@@ -18,10 +18,7 @@ var (
 // the key is still exactly as the run left it. The master answers 1 if it restored
 // the key and 0 if not.
 func AppendUndo(dst, key []byte, before, after Image) []byte {
-	args := [][]byte{after.Dump, resp.Decimal(after.Expiry())}
-	if !before.Absent() {
-		args = append(args, before.Dump, resp.Decimal(before.Expiry()))
-	}
+	args := [][]byte{after.Dump, resp.Decimal(after.Expiry()), before.Dump, resp.Decimal(before.Expiry())}
 	return resp.AppendEval(dst, UndoScript, [][]byte{key}, args...)
 }
 

@@ -2,8 +2,8 @@
 -- run left: the same payload with the same absolute expiry, within 2 ms. By the
 -- payload alone, another holder's equal value would pass for the run's.
 -- ARGV: the payload left, empty if the key was absent, and its expiry in ms, -1
--- being none; then, unless the key was absent before, the payload and the expiry
--- from then, empty and -1 for none; and until when by this master's clock.
+-- being none; then the payload and the expiry from before, empty and -1 for none;
+-- and until when by this master's clock, if the key is replaced.
 local function clock()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -23,7 +23,7 @@ end
 local payload, expiry = ARGV[3], tonumber(ARGV[4])
 local done
 if ARGV[5] and now > tonumber(ARGV[5]) then return 0 end
-if not payload or payload == '' or expiry >= 0 and expiry <= now then
+if payload == '' or expiry >= 0 and expiry <= now then
   done = redis.pcall('DEL', KEYS[1])
 elseif expiry < 0 then
   done = redis.pcall('RESTORE', KEYS[1], 0, payload, 'REPLACE')
