@@ -30,7 +30,10 @@ import (
 //
 // "left" has votes that win, and is answered by the time for which a quorum keeps the key.
 //
-// "due" has the votes that won, or "lost", and what another master did. It is answered
+// "acquired" and "longest" have one vote, and are answered by whether it acquired a lock, and by the most
+// milliseconds that it wrote.
+//
+// "due" has the votes that won, or "lost", or "nothing" if the winners ran nothing, and what another master did. It is answered
 // by what the key is to be there, or "as it is".
 func TestData(t *testing.T) { datatest.Run(t, ask) }
 
@@ -48,6 +51,10 @@ func ask(t *testing.T, question string) string {
 			return strings.TrimSpace(string(reply))
 		}
 		return "none"
+	case "acquired":
+		return strconv.FormatBool(answerOf(t, rest).Value.Acquired())
+	case "longest":
+		return strconv.FormatInt(answerOf(t, rest).Value.LongestTTL(), 10)
 	case "change":
 		before, after := imagesOf(t, rest)
 		return Compare(before, after).String()
@@ -55,7 +62,11 @@ func ask(t *testing.T, question string) string {
 		won, here, _ := strings.Cut(rest, ", here ")
 		before, after := imagesOf(t, here)
 		var winner *Result
-		if won != "lost" {
+		switch won {
+		case "lost":
+		case "nothing":
+			winner = &Result{}
+		default:
 			b, a := imagesOf(t, won)
 			winner = &Result{Before: []Image{b}, After: []Image{a}}
 		}

@@ -2,6 +2,8 @@ package effect
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +138,100 @@ func TestExaminationOutOfStep(t *testing.T) {
 	x, err = parse(replace(8, strings.Replace(good[8], ":-1", ":-2", 1)))
 	if err != nil || !x.Before[0].Absent() || x.Before[0].PTTL != NoKey {
 		t.Errorf("a key that expired before its DUMP was read: %v, %+v", err, x)
+	}
+}
+
+// Everything between MULTI and EXEC is answered with QUEUED, except where a row says otherwise.
+func TestParsedReplies(t *testing.T) {
+	const (
+		ok, queued = "+OK\r\n", "+QUEUED\r\n"
+		no, noPerm = "-ERR no\r\n", "-NOPERM no\r\n"
+		abort      = "-EXECABORT no\r\n"
+		readOnly   = "-READONLY no\r\n"
+	)
+	// Two keys and two commands: TIME, PTTL k, PTTL l, DUMP k, DUMP l, the commands, and the look backwards.
+	exec := func(first, second string) string {
+		return "*12\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n:10\r\n:20\r\n$1\r\na\r\n$1\r\nb\r\n" + first + second +
+			"$1\r\nc\r\n$1\r\nd\r\n:30\r\n:40\r\n*2\r\n$1\r\n2\r\n$1\r\n0\r\n"
+	}
+	images := "a/10@1000 b/20@1000 c/30@2000 d/40@2000"
+	for _, row := range []struct {
+		name        string
+		multi, exec string
+		queued      map[int]string
+		transaction bool
+		want        string
+	}{
+		{"executed", ok, exec(":1\r\n", ":2\r\n"), nil, false, ":1 " + images},
+		{"a transaction", ok, exec(":1\r\n", ":2\r\n"), nil, true, "*2 :1 :2 " + images},
+		{"unable to write", ok, exec(readOnly, ":2\r\n"), nil, true, "*2 -READONLY no :2 failed " + images},
+		{"WATCH", ok, "*-1\r\n", nil, true, "*-1 aborted"},
+		{"EXEC refused", ok, noPerm, nil, false, "failed"},
+		{"EXEC of a transaction refused", ok, noPerm, nil, true, "failed"},
+		{"a command refused", ok, abort, map[int]string{5: no, 6: "-ERR other\r\n"}, false, "-ERR no queueing -ERR no"},
+		{"a command of a transaction refused", ok, abort, map[int]string{6: no}, true, "-EXECABORT no queueing -ERR no"},
+		{"a command not permitted", ok, abort, map[int]string{6: noPerm}, true, "failed"},
+		{"the first look refused", ok, abort, map[int]string{4: no}, true, "failed"},
+		{"the second look refused", ok, abort, map[int]string{7: no}, true, "failed"},
+		{"queued without MULTI", ok, abort, map[int]string{5: ok}, false, "out of step"},
+		{"the last TIME is no time", ok, strings.Replace(exec(ok, ok), "$1\r\n2", "$1\r\nx", 1), nil, false, "out of step"},
+		{"the second PTTL refused", ok, strings.Replace(exec(ok, ok), ":40", "-ERR no", 1), nil, false, "+OK failed blind"},
+		{"MULTI and the commands refused", noPerm, noPerm, map[int]string{5: noPerm, 6: noPerm}, false, "failed"},
+		{"MULTI refused, a command run", noPerm, noPerm, map[int]string{5: noPerm, 6: ok}, false, "failed blind"},
+	} {
+		e := &Examination{Keys: [][]byte{[]byte("k"), []byte("l")}, Commands: [][][]byte{args("GET k"), args("GET l")}, Transaction: row.transaction}
+		replies := [][]byte{[]byte(row.multi)}
+		for i := range e.queued() {
+			replies = append(replies, []byte(cmp.Or(row.queued[i], queued)))
+		}
+		replies = append(replies, []byte(row.exec))
+		x, err := e.Parse(replies)
+		for _, r := range replies { // the result owns its memory
+			clear(r)
+		}
+		if got := spelt(x, err); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+	}
+}
+
+// spelt is how rows spell a result.
+func spelt(x Result, err error) string {
+	if err != nil {
+		return "out of step"
+	}
+	words := strings.Fields(string(x.Reply))
+	if x.QueueingError != nil {
+		words = append(words, "queueing", strings.TrimSpace(string(x.QueueingError)))
+	}
+	if x.Aborted {
+		words = append(words, "aborted")
+	}
+	if x.Failed {
+		words = append(words, "failed")
+	}
+	if x.Blind {
+		words = append(words, "blind")
+	}
+	for _, i := range slices.Concat(x.Before, x.After) {
+		words = append(words, fmt.Sprintf("%s/%d@%d", i.Dump, i.PTTL, i.Now))
+	}
+	return strings.Join(words, " ")
+}
+
+// The stream is in RESP2 before and afterwards.
+func TestAppendedExamination(t *testing.T) {
+	e := &Examination{Keys: [][]byte{[]byte("k"), []byte("l")}, Commands: [][][]byte{args("GET k")}}
+	const examined = "MULTI|TIME|PTTL k|PTTL l|DUMP k|DUMP l|GET k|DUMP k|DUMP l|PTTL k|PTTL l|TIME|EXEC"
+	for resp3, want := range map[bool]string{false: examined, true: "HELLO 3|" + examined + "|HELLO 2"} {
+		e.RESP3 = resp3
+		var frames []byte
+		for command := range strings.SplitSeq(want, "|") {
+			frames = resp.AppendCommand(frames, strings.Fields(command)...)
+		}
+		if got := e.Append(nil); !bytes.Equal(got, frames) {
+			t.Errorf("RESP3 %v: %q", resp3, got)
+		}
 	}
 }
 

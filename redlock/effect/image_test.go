@@ -31,6 +31,7 @@ func TestChange(t *testing.T) {
 		{key("v", 100, 1000), key("v", 103, 1040), Moved},
 		{key("v", 100, 1000), key("v", 17, 1040), Moved},
 		{key("v", 100, 1000), key("v", 150, 990), Moved}, // its clock was set back
+		{key("v", 100, 1000), key("v", 110, 990), Kept},
 		{key("v", NoExpiry, 1000), key("v", NoExpiry, 1040), Kept},
 		{key("v", NoExpiry, 1000), key("v", 100, 1000), Moved},
 		{key("v", 100, 1000), key("v", NoExpiry, 1000), Moved},
@@ -42,6 +43,25 @@ func TestChange(t *testing.T) {
 	} {
 		if got := Compare(row.before, row.after); got != row.want {
 			t.Errorf("%+v then %+v: %v, want %v", row.before, row.after, got, row.want)
+		}
+	}
+}
+
+// Between two looks an expiry may not move at all, however long the looks are apart.
+func TestUnchangedSince(t *testing.T) {
+	key := func(dump string, pttl, now int64) Image { return Image{Dump: []byte(dump), PTTL: pttl, Now: now} }
+	for _, row := range []struct {
+		now  Image
+		want bool
+	}{
+		{key("v", 8000, 2000), true},
+		{key("v", 8002, 2000), true},
+		{key("v", 8003, 2000), false},
+		{key("w", 8000, 2000), false},
+		{Missing, false},
+	} {
+		if got := row.now.UnchangedSince(key("v", 9000, 1000)); got != row.want {
+			t.Errorf("%+v: %v", row.now, got)
 		}
 	}
 }
