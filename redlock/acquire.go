@@ -95,6 +95,7 @@ func (l *Locker) acquireInTurn(a *acquisition, shares bool) (o Outcome, granted 
 	case o.Verdict == Lost && granted == 0:
 		turn.Refuse(Outcome{Verdict: Lost})
 	case o.Verdict == NoQuorum && !o.Overtaken && l.masters.Hopeless(a.db):
+		// rule: nobody waits where nobody can vote
 		turn.GiveUp(o)
 	default:
 		again = o.Verdict == NoQuorum && (b.Spared || o.Overtaken)
@@ -133,6 +134,7 @@ func (r *acquisition) askOnce() *ballot.Ballot[bool] {
 	l, ttl := r.locker, r.ttl
 	if ttl == 0 {
 		// Provisional until the lock is won, so that stray copies do not live for ever.
+		// rule: a lock without TTL has a provisional one until it is won
 		ttl = l.settings().RestartDelay
 	}
 	var room [ballot.UsualFrames]byte

@@ -194,6 +194,7 @@ func (l *looks) deletable(now []quorum.Answer[lookAnswer], quiet []effect.Image)
 		case len(l.met) != len(now), quiet != nil && len(l.met) != len(quiet): // the number of masters has changed
 			return nil
 		case quiet == nil:
+			// rule: a DEL that looks again spares a lock that came after it
 			now = quorum.Lasting(l.met, now, lookAnswer.goesOnAs)
 		case !quorum.Rested(l.met, now, lookAnswer.present, unchanged):
 			return nil

@@ -42,7 +42,10 @@ type generator struct {
 	edits   []edit
 	in      string
 	seen    map[string]int // how often a key occurred in this file
-	parents []ast.Node
+	rules   map[int]string // by the line that follows: see named
+	// onlyRules leaves all but named rules alone, in a function that does not decide.
+	onlyRules bool
+	parents   []ast.Node
 }
 
 // An edit puts a text before or behind a node, or in the place of source text.
@@ -55,12 +58,15 @@ type edit struct {
 // generate returns the file's text with its mutants built in, or nothing if it has none.
 func generate(of subject, s source, f sourceFile, mutants *[]mutant) string {
 	g := &generator{subject: of, source: s, file: f, mutants: mutants, seen: map[string]int{}}
+	g.rules = g.named()
 	for _, d := range f.parsed.Decls {
 		d, ok := d.(*ast.FuncDecl)
 		if !ok || d.Body == nil {
 			continue
 		}
-		if g.in = nameOf(d); len(of.functions) == 0 || slices.Contains(of.functions, g.in) {
+		g.in = nameOf(d)
+		g.onlyRules = len(of.functions) > 0 && !slices.Contains(of.functions, g.in)
+		if !g.onlyRules || len(g.rules) > 0 {
 			g.parents = nil
 			ast.Inspect(d.Body, g.visit)
 		}
@@ -69,6 +75,23 @@ func generate(of subject, s source, f sourceFile, mutants *[]mutant) string {
 		return ""
 	}
 	return g.weave()
+}
+
+// ruleMark begins a comment that names the rule which the statement below it keeps. Such a
+// statement is dropped in a mutant, whatever it does.
+const ruleMark = "// rule: "
+
+// named returns the names of the file's rules by the lines of their statements.
+func (g *generator) named() map[int]string {
+	rules := map[int]string{}
+	for _, group := range g.file.parsed.Comments {
+		for _, c := range group.List {
+			if name, ok := strings.CutPrefix(c.Text, ruleMark); ok {
+				rules[g.source.positions.Position(group.End()).Line+1] = name
+			}
+		}
+	}
+	return rules
 }
 
 func nameOf(d *ast.FuncDecl) string {
@@ -99,6 +122,12 @@ func (g *generator) visit(n ast.Node) bool {
 		parent = g.parents[len(g.parents)-1]
 	}
 	g.parents = append(g.parents, n)
+	if s, ok := n.(ast.Stmt); ok {
+		g.statement(s, parent)
+	}
+	if g.onlyRules {
+		return true
+	}
 	switch n := n.(type) {
 	case *ast.IfStmt:
 		g.condition(n.Cond, whole)
@@ -112,10 +141,6 @@ func (g *generator) visit(n ast.Node) bool {
 		g.expression(n, parent)
 	case *ast.CallExpr:
 		g.extreme(n)
-	case ast.Stmt:
-		if g.subject.isPure {
-			g.statement(n, parent)
-		}
 	}
 	return true
 }
@@ -352,6 +377,10 @@ func (g *generator) statement(s ast.Stmt, parent ast.Node) {
 	if clause, ok := parent.(*ast.CommClause); ok && clause.Comm == s {
 		return
 	}
+	rule := g.rules[g.source.positions.Position(s.Pos()).Line]
+	if rule == "" && !g.subject.isPure {
+		return
+	}
 	switch s := s.(type) {
 	case *ast.ExprStmt:
 		call, ok := s.X.(*ast.CallExpr)
@@ -366,7 +395,11 @@ func (g *generator) statement(s ast.Stmt, parent ast.Node) {
 	default:
 		return
 	}
-	n := g.add(s, "dropped")
+	change := "dropped"
+	if rule != "" {
+		change = "dropped, the rule that " + rule
+	}
+	n := g.add(s, change)
 	g.wrap(s, fmt.Sprintf("if !chosen_.Is(%d) { ", n), " }")
 }
 

@@ -1,6 +1,7 @@
 // Mutants looks for rules that no test misses. It changes the code of the packages that
 // decide about locks in one place at a time: a condition, a part of one, a bound, a term
-// of a sum, a call, an assignment. Each such mutant must make a test fail, or stand in
+// of a sum, a call, an assignment. In a package that does I/O a call or an assignment is
+// dropped only below a comment that begins "rule:" and names the rule. Each such mutant must make a test fail, or stand in
 // a file of survivors/ with the reason why it need not.
 //
 //	go run ./integration/mutants -changed          packages that changed since they were tried

@@ -93,7 +93,7 @@ func readSource(dir string, names []string, exports map[string]string) (source, 
 		if f.text, err = os.ReadFile(f.path); err != nil {
 			return s, err
 		}
-		if f.parsed, err = parser.ParseFile(s.positions, f.path, f.text, 0); err != nil {
+		if f.parsed, err = parser.ParseFile(s.positions, f.path, f.text, parser.ParseComments); err != nil {
 			return s, err
 		}
 		s.files, parsed = append(s.files, f), append(parsed, f.parsed)

@@ -182,10 +182,12 @@ func (p patch) review(now copies, took time.Duration, drift float64, forgot bool
 		case healed && !a.State.Heard():
 			unheard++
 		case !healed && a.State != quorum.Answered:
+			// rule: who gave no answer counts as a holder before a copy is taken back
 			possible++
 		case !healed && same:
 			left = append(left, a.Value.PTTL)
 		case healed && same && !certain:
+			// rule: a copy that may be another client's vote counts as a holder
 			possible++
 		}
 	}

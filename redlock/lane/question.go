@@ -23,9 +23,11 @@ func (l *Lanes[A]) Send(q *Question, masters quorum.Set, put func(free quorum.Se
 	held := l.lock(q.DB, q.Keys)
 	defer l.unlock(held)
 	if q.Creates {
+		// rule: a master that owes a vote on a key is not asked for it again
 		masters &^= l.outstanding(q)
 		l.claim(q, masters)
 	}
+	// rule: ballots on a key are queued in one order everywhere
 	put(masters)
 }
 

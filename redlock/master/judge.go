@@ -61,6 +61,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		})
 		last.valid, last.version, last.text = true, version, string(rest)
 	}
+	// rule: a step of the wall clock is no time that has passed
 	s.latest.store(reading{sent.at, token}) // the roster knows this answer by now
 	st := last.standing.At(last.marker, roster.Reading{
 		Clock: server, Received: received,

@@ -52,6 +52,7 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 	default:
 		args = append(args, resp.Decimal(latest.Milliseconds()), []byte(m.Marker.String()), []byte(spreads[m.Kind]))
 	}
+	// rule: a marker that SWAPDB took elsewhere does not count when it comes back
 	args = append(args, resp.Decimal(marker.Databases))
 	if m.Kind == roster.EditAll {
 		args = append(args, resp.Decimal(m.Marker.Before.Milliseconds()), resp.Decimal(m.Marker.Token), []byte(m.Marker.Version()))

@@ -107,6 +107,7 @@ func (h *heard) count(m message, master int, now time.Time) {
 	x.masters |= 1 << master
 	switch {
 	case complete:
+		// rule: a copy that may be of the next message has that told again
 		h.tellNextAgain(x, now)
 	case x.masters.Len() >= h.quorum:
 		x.untold = false

@@ -205,6 +205,7 @@ func (r *Roster) isUnheard(master int, now time.Time) bool {
 	needed := r.mustHear(master)
 	switch {
 	case r.heardOf(master) < needed:
+		// rule: the server before it votes again where its successor is not on record any more
 		h.heard = time.Time{}
 	case h.heard.IsZero():
 		h.heard = now
@@ -254,6 +255,7 @@ func (r *Roster) mustHear(master int) int {
 		}
 	}
 	if remember > 0 {
+		// rule: a join does not count without masters that have just forgotten
 		remember += hopeful
 	}
 	return min(r.othersThatTell(), remember)

@@ -24,6 +24,7 @@ func (r Replication) Replaced(recorded string) bool {
 func (r *Roster) Replicates(p Place, is Replication, now time.Time) {
 	if s := r.view(p); s.Replication != is {
 		s.Replication, s.actedAt = is, time.Time{}
+		// rule: a replica for a moment has just forgotten
 		s.since = now // it may have forgotten until now
 		r.changed()
 	}

@@ -100,7 +100,9 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	}
 	m.Marker.Before = max(m.Marker.Before, s.marker.Granted())
 	covers, known := r.covers(p, m.Cause, m.Marker.Before, now)
+	// rule: a database that was flushed is not taken for a new one
 	m.Marker.Quarantine = covers
+	// rule: a master that forgot learns the last token
 	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now)
 	return m, known
 }
@@ -139,6 +141,7 @@ func (r *Roster) forgets(m *Write, s *view, now time.Time) memory {
 	case own.Run != s.run && p.DB != 0:
 		m.Cause, m.Reason = Restarted, "this database has been restarted"
 	case own.Run != s.run:
+		// rule: a restart is on record in databases that nobody uses
 		m.Kind, m.Cause, m.Reason = WriteAll, Restarted, "it has been restarted"
 	case own.OfFirstVersion():
 		return kept
@@ -155,6 +158,7 @@ func (r *Roster) forgets(m *Write, s *view, now time.Time) memory {
 		if p.DB != 0 {
 			return unclear
 		}
+		// rule: a clock's jump concerns databases that nobody uses who sees it
 		m.Kind, m.jump = WriteAll, s.jump
 		m.Cause, m.Reason = ClockJumped, "its clock has jumped forward by "+s.jump.Round(time.Millisecond).String()
 	default:
@@ -178,6 +182,7 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 		m.Marker.Quarantine = max(own.Quarantine, r.limits.Quarantine(m.Marker.Before))
 		return m, true
 	case !r.isUpToDate(own) || own.ReplID != s.ID:
+		// rule: masters of another number take over TTLs and tokens
 		m.Kind, m.Raise = EditAll, !own.Joined.SameStages(r.joined)
 		return m, p.DB == 0 || r.isUpToDate(r.views[Place{p.Master, 0}].marker) // database 0 may have been flushed and written anew meanwhile
 	case p.DB == 0 && r.fresh && own.Since != 0 && r.isUnused(now):
@@ -290,6 +295,7 @@ func (r *Roster) upgrade(m Write, own marker.Marker) (Write, bool) {
 			continue
 		}
 		listing++
+		// rule: a database that a set of the first version used and that was flushed has forgotten
 		used = append(used, s.marker.Databases...)
 	}
 	if listing >= r.tellAll() {

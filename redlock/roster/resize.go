@@ -65,6 +65,7 @@ func (r *Roster) resize(now time.Time) {
 	need := quorum.Size(r.masters)
 	held, recorded := r.keepsExactly(r.limits.ResizeHold(r.granted(now)), now) >= need, r.keepsExactly(0, now)
 	if r.joined.IsFrozen() {
+		// rule: a master that forgot does not help to decide the number of masters
 		recorded = r.keepsAll(now)
 	}
 	s := r.views[Place{d.Place, 0}]

@@ -194,6 +194,7 @@ func (r *Roster) changed() {
 // answers at this master than before. That is false for the first use of a database.
 func (r *Roster) Connected(p Place, run, problem string, repl Replication, now time.Time) (restarted bool) {
 	m := r.of(p.Master)
+	// rule: the first use of a database is no restart
 	restarted = m.run != "" && m.run != run
 	m.run = run
 	s := r.view(p)
@@ -256,6 +257,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 			s.since, s.lacks = now, r.ttls
 		}
 		s.marker, s.broken = next, broken
+		// rule: a master whose marker is missing anew does not begin as new
 		s.actedAt, s.ahead, s.blank = time.Time{}, false, false
 	}
 	s.read, s.text = true, text

@@ -201,6 +201,7 @@ func (u *Runner) newRelease(r *Request, c script.Call) *release {
 
 // tellMissed sends the release to a master that missed it.
 func (r *release) tellMissed(i int) {
+	// rule: a recognised release that is told again spares a later lock
 	r.runner.box.Masters.At(i).Stream(r.db).Deliver(&r.missed, time.Now(), true)
 }
 
@@ -211,6 +212,7 @@ func (r *release) parse(replies [][]byte) (releaseAnswer, error) {
 		r.deleted.Store(true)
 	}
 	if a.done || err != nil && !a.noScript { // a master that could not delete is told again
+		// rule: a recognised release that was missed is told how long the lock may live
 		reachAfter(&r.seen, replies[0])
 	}
 	return a, err

@@ -65,11 +65,13 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 	now := time.Now()
 	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
 		for _, d := range missedRun(*won, r.Keys, now) {
+			// rule: a release that a run missed does not spare a write that comes late
 			d.Blind = s.OwesWrite(d.Key, b.Started)
 			s.Deliver(d, now, !a.State.Heard())
 		}
 	}
 	if won != nil && len(r.Watches) > 0 && (a.State == quorum.Unasked || a.Value.Aborted) {
+		// rule: a hash that a won run deleted elsewhere is mended on a master that was not asked
 		u.mendUnguarded(r, *won, a.Value.Aborted)
 	}
 	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {

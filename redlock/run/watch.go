@@ -97,6 +97,7 @@ func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 			if w, looked = u.watch(r.DB, keys); looked.Verdict == ballot.NoQuorum {
 				o = looked
 			}
+			// rule: a transaction that deletes goes by its very first look, also if no quorum agreed
 			first = cmp.Or(first, w)
 			return looked
 		})

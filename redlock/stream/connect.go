@@ -105,9 +105,11 @@ func (s *Stream) takeOver(l link, self Greeting, now time.Time) {
 		// SCRIPT LOAD for the waiting calls is still in s.out.
 		calls = append(calls, s.calls[i])
 	}
+	// rule: debts come before new calls
 	s.out = append(first, s.out...)
 	s.calls, s.head, s.unwritten = calls, 0, len(calls)
 	if self.ClientID != "" {
+		// rule: a connection is killed until the kill was heard
 		s.earlier = append(s.earlier, self.identity)
 	}
 	s.link, s.state = l, up

@@ -217,6 +217,7 @@ func (s *Stream) end(batch []Call, replies [][]byte) {
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
 		if before := replies[at : at+c.skip]; slices.ContainsFunc(before, isRefusal) {
+			// rule: a marker that could not be raised is raised later
 			s.longest = 0 // the marker was not raised
 			if slices.ContainsFunc(before, resp.IsError) {
 				clear(s.loaded) // or SCRIPT LOAD failed

@@ -58,6 +58,8 @@ func (b *Box) Next() string {
 }
 
 func (b *Box) take() int {
+	// A named rule may have more to say.
+	// rule: each number is given once
 	b.count++
 	return b.count
 }
