@@ -109,7 +109,10 @@ func TestTimelineCopiesThatATransactionFindsDifferentAreMended(t *testing.T) {
 			return w.locker.Run(context.Background(), RunRequest{Keys: lock, Deletes: lock, Transaction: [][][]byte{bytesOf([]string{"DEL", key})}})
 		},
 		"WATCH": func(w *timeline) Outcome {
-			_, o := w.locker.Watch(context.Background(), 0, lock)
+			watch, o := w.locker.Watch(context.Background(), 0, lock)
+			if watch != nil {
+				t.Error("copies that differ are watched")
+			}
 			return o
 		},
 	} {
@@ -124,4 +127,13 @@ func TestTimelineCopiesThatATransactionFindsDifferentAreMended(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTimelineATransactionThatDeletesGoesOutOnce(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		lock := bytesOf([]string{key})
+		r := RunRequest{Keys: lock, Deletes: lock, Transaction: [][][]byte{bytesOf([]string{"DEL", key})}}
+		wantReply(t, w.locker.Run(t.Context(), r), "*1\r\n:1\r\n")
+	})
 }

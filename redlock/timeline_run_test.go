@@ -39,6 +39,9 @@ func TestTimelineAScriptThatAcquiresIsWonByAQuorum(t *testing.T) {
 				}
 				w.elapse(0)
 				w.wantValues(row.after)
+				if n := w.countHeard(1, "take-if-free"); n > 1 {
+					t.Errorf("a master executed it %d times", n)
+				}
 			})
 		})
 	}
@@ -77,13 +80,86 @@ func TestTimelineAScriptThatReleasesIsDeliveredToWhoMissedIt(t *testing.T) {
 }
 
 func TestTimelineAnUnknownVoteOfAScriptIsUndoneByALongValueOnly(t *testing.T) {
-	for value, after := range map[string]string{tokenA: "- - X X X", short: "- 1 X X X"} {
-		onTimeline(t, "ok@1ms cut@5ms no@9ms no@9ms no@9ms", func(t *testing.T, w *timeline) {
-			w.eval(takeIfFree, value, "10000")
+	for _, row := range []struct{ script, value, after string }{
+		{"ok@1ms cut@5ms no@9ms no@9ms no@9ms", tokenA, "- - X X X"},
+		{"ok@1ms cut@5ms no@9ms no@9ms no@9ms", short, "- 1 X X X"},
+		{"ok@1ms cut@5ms err@9ms err@9ms err@9ms", tokenA, "- - - - -"}, // without a quorum
+		{"ok@1ms ok@1ms ok@9ms cut@5ms ok@9ms", tokenA, "A A A A A"},    // it was won
+	} {
+		onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+			w.eval(takeIfFree, row.value, "10000")
 			w.elapse(0)
-			w.wantValues(after)
+			w.wantValues(row.after)
 		})
 	}
+}
+
+// The masters get a TTL on record before a run is won. That takes time, too.
+func TestTimelineAScriptIsNotWonIfItsRecordTookTooLong(t *testing.T) {
+	for ttl, want := range map[string]Verdict{"70": Lost, "100": Won} {
+		onTimeline(t, "ok@40ms ok@40ms ok@40ms ok@40ms ok@40ms", func(t *testing.T, w *timeline) {
+			if o := w.eval(takeIfFree, tokenA, ttl); (o.Verdict == Won) != (want == Won) {
+				t.Errorf("%s ms: %v %q", ttl, o.Verdict, o.Reply)
+			}
+		})
+	}
+}
+
+func TestTimelineARefusalIsNotUndone(t *testing.T) {
+	cfg := timelineConfig()
+	seen := &votesSeen{seen: map[string]int{}}
+	cfg.Observer = seen
+	onTimelineWith(t, cfg, "ok ok ok no no", func(t *testing.T, w *timeline) {
+		wantReply(t, w.eval(takeIfFree, tokenA, "10000"), ":1\r\n")
+		w.elapse(0)
+		seen.want(t, "m4 refused", 1)
+		seen.want(t, "m4 undone", 0)
+	})
+}
+
+// Some masters have forgotten a script. The others have executed it, and their effects are undone
+// before it goes out once more. So nothing that is undone comes behind the second try.
+func TestTimelineAScriptThatHadToBeLoadedGoesOutWhenAllHaveAnswered(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		take := func() Outcome {
+			return w.locker.Run(t.Context(), RunRequest{
+				Keys:    bytesOf([]string{key}),
+				Args:    bytesOf([]string{"EVALSHA", sha1Of([]byte(takeIfFree)), "1", key, tokenA, "10000"}),
+				Scripts: bytesOf([]string{takeIfFree}),
+			})
+		}
+		wantReply(t, take(), ":1\r\n")
+		w.elapse(20 * second)
+		w.play("ok ok ok ok@9ms ok@9ms")
+		for _, m := range w.masters[:3] {
+			clear(m.scripts)
+		}
+		wantReply(t, take(), ":1\r\n")
+		w.elapse(second)
+		w.wantValues("A A A A A")
+		// It is won without the master that has forgotten it.
+		w.elapse(20 * second)
+		w.play("ok ok@9ms ok@9ms ok@9ms ok@9ms")
+		clear(w.masters[0].scripts)
+		wantReply(t, take(), ":1\r\n")
+	})
+}
+
+func TestTimelineAScriptDoesNotGoOutIfItsClientHasGone(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		go w.acquire(tokenA, 10*second)
+		time.Sleep(time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		r := RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"EVAL", takeIfFree, "1", key, tokenB, "10000"})}
+		if o := w.locker.Run(ctx, r); o.Verdict != NoQuorum {
+			t.Errorf("%v %q", o.Verdict, o.Reply)
+		}
+		w.elapse(second)
+		if n := w.countHeard(0, "take-if-free"); n > 0 {
+			t.Errorf("a master executed it %d times", n)
+		}
+	})
 }
 
 func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {

@@ -305,14 +305,15 @@ func reachAfter(l *stream.Lifetime, pttl []byte) {
 }
 
 // scriptText is the text of the one script that the request runs. It is nil if there is
-// no such script, or its text is not known.
+// no such script, or its text is not known, or EVAL_RO runs it, which takes and releases
+// nothing.
 func (r *Request) scriptText() []byte {
 	switch {
-	case r.Transaction != nil || len(r.Args) < 3:
+	case r.Transaction != nil:
 		return nil
 	case len(r.Scripts) == 1:
 		return r.Scripts[0]
-	case strings.EqualFold(string(r.Args[0]), "EVAL"), strings.EqualFold(string(r.Args[0]), "EVAL_RO"):
+	case strings.EqualFold(string(r.Args[0]), "EVAL"):
 		return r.Args[1]
 	}
 	return nil

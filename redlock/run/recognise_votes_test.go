@@ -53,6 +53,14 @@ type (
 	}
 )
 
+// runnerOfNothing is a Runner without masters.
+func runnerOfNothing(t *testing.T) *Runner {
+	var limits master.Limits
+	limits.ClockDrift = 0.01
+	masters := master.New(t.Context(), master.Options{Observer: silent{}, Log: slog.New(slog.DiscardHandler), Limits: limits})
+	return New(ballot.New(masters, nil, silent{}), nil, nil)
+}
+
 // eachVector calls f with each way in which the masters can vote. Their order does not
 // matter.
 func eachVector(masters int, cases []ballotCase, f func([]ballotCase)) {
@@ -73,14 +81,12 @@ func eachVector(masters int, cases []ballotCase, f func([]ballotCase)) {
 // examined run has an answer, the recognised release has the same. It has one more often,
 // because it compares only the refusals, not what else the key holds.
 func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
-	var limits master.Limits
-	limits.ClockDrift = 0.01
 	r := &Request{Keys: [][]byte{[]byte("lock")}, gaveUp: new(atomic.Bool), earlier: &earlier{deleted: map[int]bool{}}}
 	try := &release{success: []byte(":1\r\n")}
 	for _, replies := range [][2]string{{":0\r\n", ":0\r\n"}, {":-1\r\n", ":0\r\n"}, {"+OK\r\n", "-ERR not yours\r\n"}} {
 		for _, masters := range []int{1, 2, 3, 4, 5, 7} {
 			more := 0
-			l := New(ballot.New(master.New(t.Context(), master.Options{Observer: silent{}, Log: slog.New(slog.DiscardHandler), Limits: limits}), nil, silent{}), nil, nil)
+			l := runnerOfNothing(t)
 			eachVector(masters, releaseCases(replies[0], replies[1]), func(vector []ballotCase) {
 				var names []string
 				var bracket []quorum.Answer[effect.Result]

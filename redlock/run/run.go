@@ -24,7 +24,7 @@ import (
 type Request struct {
 	DB   int
 	Keys [][]byte // the lock keys it may touch
-	Args [][]byte // the client's command
+	Args [][]byte // the client's command; never empty without a Transaction
 	// Transaction holds the commands between MULTI and EXEC. Args is empty then.
 	Transaction [][][]byte
 	Watches     []*Watch // the transaction runs only if their keys did not change; of the same DB
@@ -139,10 +139,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	for i, key := range r.Keys {
 		r.Keys[i], keys[i] = bytes.Clone(key), string(key)
 	}
-	r.rule = effect.Rule{
-		Observes:  r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0]),
-		Unordered: r.unorderedGroup(),
-	}
+	r.rule = r.voting()
 	e := &effect.Examination{Keys: r.Keys, Commands: [][][]byte{r.Args}, RESP3: r.RESP3}
 	if r.Transaction != nil {
 		e.Commands, e.Transaction = r.Transaction, true
@@ -160,18 +157,8 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		Replies: e.Replies(),
 		Parse: func(replies [][]byte) (effect.Result, error) {
 			x, err := e.Parse(replies)
-			if x.Aborted && len(r.Deletes) > 0 {
-				x.Reply = nil // EXEC does not say which key has changed
-			}
-			switch {
-			case err != nil:
-			case len(r.Scripts) > 0 && !reloaded.Load() && (resp.IsNoScript(x.Reply) || r.Transaction != nil && bytes.Contains(x.Reply, []byte("\r\n-NOSCRIPT"))):
+			if err = r.read(&x, err, reloaded.Load()); err == ballot.ErrNoScript {
 				flushed.Store(true)
-				err = ballot.ErrNoScript
-			case x.Blind:
-				err = ballot.ErrBlind
-			case x.Failed:
-				err = ballot.ErrUnable
 			}
 			return x, err
 		},
@@ -209,15 +196,46 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		return b
 	}
 	b := ask()
-	if flushed.Load() && b.Verdict == ballot.NoQuorum && !(r.once && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown))) {
+	if flushed.Load() && r.mayGoAgain(b.Verdict, b.Answers) {
 		reloaded.Store(true)
 		b = ask()
 	}
 	o := r.outcome(b.Outcome(), b.Answers)
-	if o.Verdict == ballot.NoQuorum && b.Verdict == ballot.Won {
+	if o.Verdict == ballot.NoQuorum {
 		o.Voting = b.CountVoting()
 	}
 	return o
+}
+
+// voting is the rule by which votes on the request are equal.
+func (r *Request) voting() effect.Rule {
+	observes := r.ReadOnly && !isScriptCommand(r.Args[0])
+	return effect.Rule{Observes: observes, Unordered: r.unorderedGroup()}
+}
+
+// read makes a master's result its vote, or returns why it is none. err says that the result cannot
+// be read, and reloaded that the scripts have been loaded once more.
+func (r *Request) read(x *effect.Result, err error, reloaded bool) error {
+	if x.Aborted && len(r.Deletes) > 0 {
+		x.Reply = nil // EXEC does not say which key has changed
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(r.Scripts) > 0 && !reloaded && (resp.IsNoScript(x.Reply) || r.Transaction != nil && bytes.Contains(x.Reply, []byte("\r\n-NOSCRIPT"))):
+		return ballot.ErrNoScript
+	case x.Blind:
+		return ballot.ErrBlind
+	case x.Failed:
+		return ballot.ErrUnable
+	}
+	return nil
+}
+
+// mayGoAgain tells whether the request may go out once more to masters that had forgotten its script.
+func (r *Request) mayGoAgain(verdict ballot.Verdict, answers []quorum.Answer[effect.Result]) bool {
+	mayHaveDeleted := r.once && (r.gaveUp.Load() || slices.ContainsFunc(answers, isUnknown))
+	return verdict == ballot.NoQuorum && !mayHaveDeleted
 }
 
 // goesNext tells whether the request goes before those that wait for the lock, as the
@@ -283,7 +301,7 @@ func (r *Request) tellDeleted(x effect.Result) {
 // earlier try of the same run deleted something, because nobody knows whether that
 // released the lock.
 func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Result]) ballot.Outcome {
-	if r.gaveUp.Load() && (o.Verdict == ballot.Lost || o.Verdict == ballot.Won && !r.rule.Winner(answers).Wrote()) {
+	if r.gaveUp.Load() && (o.Verdict == ballot.Lost || !r.rule.Winner(answers).Wrote()) {
 		o.Verdict = ballot.NoQuorum
 	}
 	switch o.Verdict {
@@ -295,12 +313,10 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 			o.Refused = r.script != nil && r.script.acquires.Load() && !winner.Wrote()
 		}
 	case ballot.Lost:
-		if o.Reply = effect.Refusal(answers); o.Reply == nil {
-			o.Verdict = ballot.NoQuorum
-		}
+		o.Reply = effect.Refusal(answers)
 	}
-	if len(r.Deletes) > 0 && o.Reply == nil {
-		o.Verdict = ballot.NoQuorum // its client may not watch what has changed
+	if o.Reply == nil {
+		o.Verdict = ballot.NoQuorum // refusals differ, or its client may not watch what has changed
 	}
 	return o
 }
@@ -337,7 +353,7 @@ func (r *Request) effects(answers []quorum.Answer[effect.Result], winner effect.
 // unorderedGroup is the number of elements that belong together in a reply whose order
 // is up to each master: 2 for fields and values, 1 for members, 0 if order matters.
 func (r *Request) unorderedGroup() int {
-	if r.Transaction != nil || len(r.Args) == 0 {
+	if r.Transaction != nil {
 		return 0
 	}
 	switch strings.ToUpper(string(r.Args[0])) {

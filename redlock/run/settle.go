@@ -29,7 +29,7 @@ func (u *Runner) coverRun(b *ballot.Ballot[effect.Result], r *Request) bool {
 	lives := u.box.Masters.Covered(time.Duration(winner.LongestTTL()) * time.Millisecond)
 	known := 0
 	for _, a := range b.Answers {
-		if a.State == quorum.Answered && a.LongestTTL >= lives && r.rule.Same(a.Value, winner) {
+		if a.State == quorum.Answered && a.LongestTTL >= lives {
 			known++
 		}
 	}
@@ -63,7 +63,7 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 	}
 	s := u.box.Masters.At(i).Stream(r.DB)
 	now := time.Now()
-	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
+	if won != nil && (!a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
 		for _, d := range missedRun(*won, r.Keys, now) {
 			// rule: a release that a run missed does not spare a write that comes late
 			d.Blind = s.OwesWrite(d.Key, b.Started)
@@ -127,7 +127,7 @@ func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*st
 			if !a.State.Heard() || a.Value.After == nil || effect.Compare(a.Value.Before[k], a.Value.After[k]) != effect.Created {
 				continue
 			}
-			if v, ok := rdb.StringValue(a.Value.After[k].Dump); ok && len(v) >= stream.ShortValue {
+			if v := a.Value.After[k].Text(); len(v) >= stream.ShortValue {
 				debts = append(debts, &stream.Debt{Script: stream.ReleaseScript, Key: string(key), Value: string(v), Blind: true})
 				break
 			}

@@ -30,8 +30,15 @@ func TestWhoMayHaveReleasedIsNotToldThatItHeldNothing(t *testing.T) {
 		deletion.State = row.state
 		r.note(deletion, row.verdict)
 		refusals := []quorum.Answer[effect.Result]{refusal, refusal, refusal}
-		if o := r.outcome(ballot.Outcome{Verdict: ballot.Lost}, refusals); o.Verdict != row.want {
-			t.Errorf("%v after %v, want %v", o.Verdict, row.verdict, row.want)
+		// Refusals by masters that hold different things, beside deletions.
+		some, others := refusal, refusal
+		some.Value.After, others.Value.After = []effect.Image{{Dump: []byte("some"), PTTL: effect.NoExpiry}}, gone
+		some.Value.Before, others.Value.Before = some.Value.After, gone
+		deletion.State = quorum.Answered
+		for _, answers := range [][]quorum.Answer[effect.Result]{refusals, {deletion, deletion, refusal, some, others}} {
+			if o := r.outcome(ballot.Outcome{Verdict: ballot.Lost}, answers); o.Verdict != row.want {
+				t.Errorf("%v after %v, want %v", o.Verdict, row.verdict, row.want)
+			}
 		}
 	}
 }
@@ -79,5 +86,14 @@ func TestOnlyAnUndoBehindAReleaseExplainsItsDeletion(t *testing.T) {
 	}
 	if r.since(undone.Add(-time.Millisecond), copyOf(1, 0, key, queue)) {
 		t.Error("an undo on another master counts")
+	}
+	later := queue
+	later.PTTL = 60000
+	if r.since(undone.Add(-time.Millisecond), copyOf(2, 0, key, later)) {
+		t.Error("an undo of a copy with another expiry counts")
+	}
+	r.add(copyOf(2, 0, key, later), undone)
+	if !r.since(undone.Add(-time.Millisecond), c) {
+		t.Error("only the last undo counts")
 	}
 }

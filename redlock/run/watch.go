@@ -57,11 +57,7 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 		DB:      db,
 		Replies: e.Replies(),
 		Parse: func(replies [][]byte) (effect.Result, error) {
-			x, err := e.Parse(replies)
-			if err == nil && (x.Failed || x.After == nil) {
-				err = ballot.ErrUnable
-			}
-			return x, err
+			return shown(e.Parse(replies))
 		},
 		Vote: func(effect.Result) ballot.Vote { return ballot.Granted },
 		Decide: func(answers []quorum.Answer[effect.Result], _ time.Duration) ballot.Verdict {
@@ -81,6 +77,14 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 	}
 	w.agreed = x.After
 	return w, o
+}
+
+// shown is what a master answered to a look. A master that did not show its keys could not serve.
+func shown(x effect.Result, err error) (effect.Result, error) {
+	if err == nil && x.After == nil {
+		err = ballot.ErrUnable
+	}
+	return x, err
 }
 
 // looksAgain is how often runWatched looks again.
@@ -149,6 +153,11 @@ func (e *earlier) deletedKeys() []int {
 	return slices.Sorted(maps.Keys(e.deleted))
 }
 
+// mustSpare tells whether a key holds a later lock than those that the first try can have found.
+func (e *earlier) mustSpare(k int, now effect.Image) bool {
+	return now.There() && !isQueue(now) && !e.mayHaveHad(k, now)
+}
+
 // mayHaveHad tells whether a quorum of masters may have held this lock when the first try came.
 func (e *earlier) mayHaveHad(k int, now effect.Image) bool {
 	e.mu.Lock()
@@ -192,7 +201,7 @@ func (u *Runner) runAfterDeletion(ctx context.Context, r Request) ballot.Outcome
 		return o
 	}
 	for i, k := range deleted {
-		if now := w.agreed[i]; !now.Absent() && !isQueue(now) && !r.earlier.mayHaveHad(k, now) {
+		if r.earlier.mustSpare(k, w.agreed[i]) {
 			o.Verdict = ballot.NoQuorum
 			return o
 		}
@@ -311,7 +320,7 @@ func (r *Request) guard() *ballot.Guard[effect.Result] {
 					aborted.Reply = nil // the client does not watch what changed
 				}
 			}
-			return same && err == nil, aborted, err
+			return same, aborted, err
 		},
 		Stopped: func(answers []quorum.Answer[effect.Result]) bool { return r.rule.Winner(answers).Aborted },
 	}
