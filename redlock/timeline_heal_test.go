@@ -58,6 +58,20 @@ func TestTimelineNothingIsHealedUnlessAskedFor(t *testing.T) {
 	})
 }
 
+func TestTimelineWhatTheSettingsDoNotCoverIsNotHealed(t *testing.T) {
+	cfg := healConfig()
+	cfg.Heal.Covers = func(int, []byte) bool { return false }
+	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.elapse(healed)
+		w.put("A A A - -", time.Hour)
+		w.elapse(time.Minute)
+		w.wantValues("A A A - -")
+		if w.countHeard(0, "SCAN") == 0 {
+			t.Error("nobody looked")
+		}
+	})
+}
+
 // awaitHeal lets time pass until something that the next pass does has happened.
 func (w *timeline) awaitHeal(what string, happened func() bool) {
 	w.t.Helper()
@@ -273,7 +287,40 @@ func TestTimelineHealingIsTold(t *testing.T) {
 		if told.did["m4 written"] != 1 || told.did["m5 written"] != 1 || len(told.did) != 2 || told.complete < 2 {
 			t.Errorf("%+v", told)
 		}
+		removeAll := func() {
+			for _, m := range w.masters {
+				m.remove(key)
+			}
+			clear(told.did)
+		}
+		removeAll()
+		large := strings.Repeat("x", 2<<10)
+		w.put(large+" "+large+" "+large+" - -", time.Hour)
+		w.awaitTold(told, "m5 too_large")
+		if told.did["m4 too_large"] != 1 || told.did["m5 too_large"] != 1 || len(told.did) != 2 {
+			t.Errorf("%+v", told)
+		}
+		removeAll()
+		w.put("A A A - -", time.Hour)
+		w.awaitTold(told, "m5 written")
+		for i := range 3 {
+			w.masters[i].remove(key)
+		}
+		w.awaitTold(told, "m5 taken_back")
+		if told.did["m4 taken_back"] != 1 || told.did["m5 taken_back"] != 1 || len(told.did) != 4 {
+			t.Errorf("%+v", told)
+		}
 	})
+}
+
+func (w *timeline) awaitTold(told *healTold, did string) {
+	w.t.Helper()
+	for began := time.Now(); told.did[did] == 0; w.elapse(100 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			w.t.Fatalf("nobody told of %s: %+v", did, told)
+		}
+	}
+	w.elapse(second)
 }
 
 type healTold struct {
