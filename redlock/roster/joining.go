@@ -307,7 +307,7 @@ func (r *Roster) Replaceable(i int) error {
 // members.
 func (r *Roster) Replace(i int, name, run string) Joined {
 	m := r.member(i)
-	if m.Name != "" && m.Name == members.PlainName(name) || run != "" && m.Run == members.ShortRun(run) {
+	if m.Name == members.PlainName(name) || run != "" && m.Run == members.ShortRun(run) {
 		return Joined{r.epoch, r.joined} // another process has made the same replacement
 	}
 	r.join(i, name, run)

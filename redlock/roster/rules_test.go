@@ -213,3 +213,18 @@ func TestRosterWhatABatchFinds(t *testing.T) {
 		}
 	}
 }
+
+// The TTLs that another set granted are none of this one.
+func TestRosterALostRecordOfAnotherSetDoesNotCount(t *testing.T) {
+	now := time.Now()
+	for _, set := range []string{"s", "t"} {
+		r := certifiedRoster(3, now)
+		m := r.views[Place{0, 0}].marker
+		m.Set, m.Longest = set, 5*time.Minute
+		r.shows(Place{0, 0}, m.String())
+		r.Disconnected(Place{0, 0}, NotConnected, now)
+		if remembered := r.granted(now) > 0; remembered != (set == "s") {
+			t.Errorf("set %s: %v is remembered", set, r.granted(now))
+		}
+	}
+}
