@@ -176,6 +176,35 @@ func TestATurnIsNotLost(t *testing.T) {
 	}
 }
 
+// A request may go while it waits, when its turn has come, and when it has its answer.
+func TestWhoGoesPassesOnOnlyItsOwnTurn(t *testing.T) {
+	isCalled := func(w *waiter[string]) bool {
+		select {
+		case <-w.called:
+			return true
+		default:
+			return false
+		}
+	}
+	ln := &lane[string]{taken: true}
+	first, second := ln.enter(Queueing{}), ln.enter(Queueing{})
+	answered, third, last := ln.enter(Queueing{Acquires: true}), ln.enter(Queueing{}), ln.enter(Queueing{})
+	ln.withdraw(third)
+	if isCalled(first) {
+		t.Error("the turn was passed on by one that waited for it")
+	}
+	ln.answer("no", func(w *waiter[string]) bool { return w.Acquires })
+	ln.withdraw(answered)
+	if isCalled(first) {
+		t.Error("the turn was passed on by one that had its answer")
+	}
+	ln.leave()
+	ln.withdraw(first)
+	if !isCalled(second) || isCalled(last) {
+		t.Error("the turn of one that went was not passed on")
+	}
+}
+
 // No two requests wait for each other.
 func TestTurnsOnManyKeys(t *testing.T) {
 	l := New[string]()

@@ -14,7 +14,7 @@ type copies []quorum.Answer[effect.Image]
 // grown by one since the lock was granted.
 func (c copies) strays() bool {
 	votes := quorum.Count(c, effect.Image.There)
-	return c.any() && votes.Masters-votes.Refused < max(1, quorum.Size(votes.Masters-1))
+	return c.any() && votes.Masters-votes.Refused < quorum.Size(votes.Masters-1)
 }
 
 // any tells whether any master showed a copy.
@@ -97,7 +97,7 @@ func (c copies) remedy(before copies) remedy {
 		return r
 	}
 	for i, seen := range quiet {
-		if seen.There() && !(r.model.There() && effect.SameContent(seen, r.model)) {
+		if seen.There() && !effect.SameContent(seen, r.model) {
 			r.change |= 1 << i
 		}
 	}

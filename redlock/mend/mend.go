@@ -154,7 +154,7 @@ func ParseLook(e *effect.Examination, replies [][]byte) (effect.Image, error) {
 	switch {
 	case err != nil:
 		return effect.Image{}, err
-	case x.Failed || x.After == nil:
+	case x.After == nil: // without a command no other answer is a failure
 		return effect.Image{}, ballot.ErrUnable
 	}
 	return x.After[0], nil

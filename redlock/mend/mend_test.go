@@ -1,0 +1,56 @@
+package mend
+
+import (
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/lane"
+)
+
+// No more than a number of keys are mended at a time, and none after Close.
+func TestMendingIsBounded(t *testing.T) {
+	m := New(t.Context(), nil, slog.New(slog.DiscardHandler))
+	for n := range maxMended {
+		m.keys[lane.Key{Name: strconv.Itoa(n)}] = &Mending{}
+	}
+	if m.Mend(0, "1") == nil {
+		t.Error("a key that is being mended is not joined")
+	}
+	if m.Mend(0, "one more") != nil {
+		t.Error("one key more is mended")
+	}
+	clear(m.keys)
+	m.Close()
+	if m.Mend(0, "k").Wait(t.Context()) != nil || len(m.keys) > 0 {
+		t.Error("a key is mended after Close")
+	}
+}
+
+func TestParseLook(t *testing.T) {
+	e := &effect.Examination{Keys: [][]byte{[]byte("k")}}
+	const queued = "+OK +QUEUED +QUEUED +QUEUED +QUEUED +QUEUED +QUEUED "
+	for replies, want := range map[string]error{
+		queued + "*-1":                ballot.ErrUnable,
+		queued + "-EXECABORT":         ballot.ErrUnable,
+		strings.Repeat("-NOPERM ", 8): ballot.ErrUnable,
+	} {
+		if _, err := ParseLook(e, repliesOf(replies)); err != want {
+			t.Errorf("%s: %v", replies, err)
+		}
+	}
+	if _, err := ParseLook(e, repliesOf("+OK")); err == nil || errors.Is(err, ballot.ErrUnable) {
+		t.Errorf("out of step: %v", err)
+	}
+}
+
+func repliesOf(words string) (replies [][]byte) {
+	for word := range strings.FieldsSeq(words) {
+		replies = append(replies, []byte(word+"\r\n"))
+	}
+	return replies
+}
