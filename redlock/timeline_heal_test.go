@@ -2,7 +2,9 @@ package redlock
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -284,55 +286,82 @@ func TestTimelineHealingIsTold(t *testing.T) {
 		w.elapse(healed)
 		w.put("A A A - -", time.Hour)
 		w.elapse(time.Minute + healed)
-		if told.did["m4 written"] != 1 || told.did["m5 written"] != 1 || len(told.did) != 2 || told.complete < 2 {
-			t.Errorf("%+v", told)
+		if did := told.sinceLast(); did != "map[m4 written:1 m5 written:1]" || told.passes() < 2 {
+			t.Errorf("%s in %d passes", did, told.passes())
 		}
-		removeAll := func() {
-			for _, m := range w.masters {
-				m.remove(key)
-			}
-			clear(told.did)
-		}
-		removeAll()
+		w.removeAll()
 		large := strings.Repeat("x", 2<<10)
 		w.put(large+" "+large+" "+large+" - -", time.Hour)
 		w.awaitTold(told, "m5 too_large")
-		if told.did["m4 too_large"] != 1 || told.did["m5 too_large"] != 1 || len(told.did) != 2 {
-			t.Errorf("%+v", told)
+		w.elapse(second)
+		if did := told.sinceLast(); did != "map[m4 too_large:1 m5 too_large:1]" {
+			t.Error(did)
 		}
-		removeAll()
+		w.removeAll()
 		w.put("A A A - -", time.Hour)
 		w.awaitTold(told, "m5 written")
 		for i := range 3 {
 			w.masters[i].remove(key)
 		}
-		w.awaitTold(told, "m5 taken_back")
-		if told.did["m4 taken_back"] != 1 || told.did["m5 taken_back"] != 1 || len(told.did) != 4 {
-			t.Errorf("%+v", told)
+		w.elapse(3 * second)
+		if did := told.sinceLast(); did != "map[m4 taken_back:1 m4 written:1 m5 taken_back:1 m5 written:1]" {
+			t.Error(did)
 		}
 	})
 }
 
 func (w *timeline) awaitTold(told *healTold, did string) {
 	w.t.Helper()
-	for began := time.Now(); told.did[did] == 0; w.elapse(100 * time.Millisecond) {
+	for began := time.Now(); !told.of(did); w.elapse(100 * time.Millisecond) {
 		if time.Since(began) > time.Minute {
-			w.t.Fatalf("nobody told of %s: %+v", did, told)
+			w.t.Fatalf("nobody told of %s", did)
 		}
 	}
-	w.elapse(second)
+}
+
+func (w *timeline) removeAll() {
+	for _, m := range w.masters {
+		m.remove(key)
+	}
 }
 
 type healTold struct {
 	nobody
+	mu       sync.Mutex
 	did      map[string]int
 	complete int
 }
 
-func (h *healTold) Healed(master string, did heal.Deed) { h.did[master+" "+did.String()]++ }
+func (h *healTold) Healed(master string, did heal.Deed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.did[master+" "+did.String()]++
+}
 
 func (h *healTold) HealPassed(_ time.Time, complete bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if complete {
 		h.complete++
 	}
+}
+
+func (h *healTold) of(did string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.did[did] > 0
+}
+
+func (h *healTold) passes() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.complete
+}
+
+// sinceLast returns what was told since its last call.
+func (h *healTold) sinceLast() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer clear(h.did)
+	return fmt.Sprint(h.did)
 }
