@@ -169,8 +169,7 @@ func (g *generator) condition(e ast.Expr, as role) {
 			if inner.Op == token.LOR {
 				part = ofOr
 			}
-			g.condition(inner.X, part)
-			g.condition(inner.Y, part)
+			// The whole comes before its parts: weave puts what is outside first.
 			switch {
 			case as == part: // this chain goes on in the one around it
 			case as == ofAnd:
@@ -182,6 +181,8 @@ func (g *generator) condition(e ast.Expr, as role) {
 			case as == whole:
 				g.choose(e, always)
 			}
+			g.condition(inner.X, part)
+			g.condition(inner.Y, part)
 			return
 		}
 	case *ast.UnaryExpr:

@@ -71,3 +71,8 @@ func CountDown(n int) (steps int) {
 	}
 	return steps
 }
+
+// Either has a chain in which the whole, a part and a part of that begin at one place.
+func Either(a, b, c bool) bool {
+	return a && b || c
+}

@@ -36,3 +36,10 @@ func TestNext(t *testing.T) {
 		t.Error("not as it should be")
 	}
 }
+
+// The test misses nothing but c and the whole, and so tells the labels apart.
+func TestEither(t *testing.T) {
+	if Either(false, false, false) {
+		t.Error("not as it should be")
+	}
+}
