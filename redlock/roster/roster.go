@@ -246,7 +246,8 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	news := !s.read || s.text != text || s.broken != broken
 	if news {
 		r.leaves(s, next, now)
-		if p.DB == 0 && next.Since > s.marker.Since && m.evicted {
+		// A marker that was read before, on an earlier connection, does not record the eviction.
+		if before := m.kept.memory; p.DB == 0 && before.Set != "" && next.Since > before.Since && m.evicted {
 			m.evicted = false // the marker now records that it may have forgotten
 			r.rewrites(p, now)
 		}

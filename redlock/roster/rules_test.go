@@ -56,9 +56,18 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 			r.Connected(zero, "a", "", Replication{Replica: true}, time.Now())
 			r.shows(zero, "")
 		}, Barred, ""},
-		"no marker":                     {zero, func(r *Roster) { r.Checked(zero, "", true, time.Now().Add(time.Hour), time.Now()) }, Barred, ""},
-		"it may evict":                  {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.shows(zero, "") }, Barred, ""},
-		"it does not evict any more":    {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.Evicts(0, "", time.Now()) }, Uncertified, "0 all emptied 30s"},
+		"no marker":                  {zero, func(r *Roster) { r.Checked(zero, "", true, time.Now().Add(time.Hour), time.Now()) }, Barred, ""},
+		"it may evict":               {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.shows(zero, "") }, Barred, ""},
+		"it does not evict any more": {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.Evicts(0, "", time.Now()) }, Uncertified, "0 all emptied 30s"},
+		"it does not evict any more, and its connection breaks": {zero, func(r *Roster) {
+			m := r.views[zero].marker
+			m.Since = 1 // it forgot once, long ago
+			r.shows(zero, m.String())
+			r.Evicts(0, "allkeys-lru", time.Now())
+			r.Evicts(0, "", time.Now())
+			r.Connected(zero, "a", "", Replication{}, time.Now())
+			r.shows(zero, m.String())
+		}, Uncertified, "0 all emptied 30s"},
 		"it never evicted":              {zero, func(r *Roster) { r.Evicts(0, "", time.Now()) }, Certified, ""},
 		"another number":                {zero, with(zero, func(m *marker.Marker) { m.Member = 2 }), Barred, ""},
 		"another number, restarted":     {zero, with(zero, func(m *marker.Marker) { m.Member, m.Run = 2, "old" }), Barred, ""},
