@@ -68,6 +68,15 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 			r.Connected(zero, "a", "", Replication{}, time.Now())
 			r.shows(zero, m.String())
 		}, Uncertified, "0 all emptied 30s"},
+		"it does not evict any more, and its marker is read for the first time": {zero, func(r *Roster) {
+			m := r.views[zero].marker
+			m.Since = 1
+			r.of(0).kept = record{}
+			r.Connected(zero, "a", "", Replication{}, time.Now())
+			r.Evicts(0, "allkeys-lru", time.Now())
+			r.Evicts(0, "", time.Now())
+			r.shows(zero, m.String())
+		}, Uncertified, "0 all emptied 30s"},
 		"it never evicted":              {zero, func(r *Roster) { r.Evicts(0, "", time.Now()) }, Certified, ""},
 		"another number":                {zero, with(zero, func(m *marker.Marker) { m.Member = 2 }), Barred, ""},
 		"another number, restarted":     {zero, with(zero, func(m *marker.Marker) { m.Member, m.Run = 2, "old" }), Barred, ""},
