@@ -48,13 +48,6 @@ type generator struct {
 	parents   []ast.Node
 }
 
-// An edit puts a text before or behind a node, or in the place of source text.
-type edit struct {
-	at, end int // offsets; the same if nothing is replaced
-	behind  bool
-	text    string
-}
-
 // generate returns the file's text with its mutants built in, or nothing if it has none.
 func generate(of subject, s source, f sourceFile, mutants *[]mutant) string {
 	g := &generator{subject: of, source: s, file: f, mutants: mutants, seen: map[string]int{}}
@@ -143,120 +136,6 @@ func (g *generator) visit(n ast.Node) bool {
 		g.extreme(n)
 	}
 	return true
-}
-
-// A role says what a condition is a part of.
-type role int
-
-const (
-	whole  role = iota // all of it decides
-	ofLoop             // the condition of a loop, which would not end if it always held
-	ofAnd              // without it the others decide
-	ofOr
-)
-
-// condition makes mutants of a condition that decides something: without each part of it,
-// and with bounds shifted by one.
-func (g *generator) condition(e ast.Expr, as role) {
-	if !g.isPlainBool(e) {
-		return
-	}
-	switch inner := ast.Unparen(e).(type) {
-	case *ast.BinaryExpr:
-		switch inner.Op {
-		case token.LAND, token.LOR:
-			part := ofAnd
-			if inner.Op == token.LOR {
-				part = ofOr
-			}
-			// The whole comes before its parts: weave puts what is outside first.
-			switch {
-			case as == part: // this chain goes on in the one around it
-			case as == ofAnd:
-				g.choose(e, asIfTrue)
-			case as == ofOr:
-				g.choose(e, asIfFalse)
-			case part == ofAnd: // without all of its parts it always holds; never is new
-				g.choose(e, never)
-			case as == whole:
-				g.choose(e, always)
-			}
-			g.condition(inner.X, part)
-			g.condition(inner.Y, part)
-			return
-		}
-	case *ast.UnaryExpr:
-		if chain, ok := ast.Unparen(inner.X).(*ast.BinaryExpr); ok && inner.Op == token.NOT && (chain.Op == token.LAND || chain.Op == token.LOR) {
-			g.condition(inner.X, whole)
-			return
-		}
-	}
-	switch as {
-	case ofAnd:
-		g.choose(e, asIfTrue)
-	case ofOr:
-		g.choose(e, asIfFalse)
-	case ofLoop:
-		g.choose(e, never)
-	case whole:
-		g.choose(e, never, always)
-	}
-}
-
-// What a condition becomes. A part of a chain is dropped: it is as if true or false.
-const (
-	never     = "never"
-	always    = "always"
-	asIfTrue  = "dropped, as if true"
-	asIfFalse = "dropped, as if false"
-)
-
-// choose lets a condition hold never, or always.
-func (g *generator) choose(e ast.Expr, changes ...string) {
-	before, behind := "(", ")"
-	for _, change := range changes {
-		n := g.add(e, change)
-		if change == never || change == asIfFalse {
-			before, behind = before+fmt.Sprintf("!chosen_.Is(%d) && (", n), behind+")"
-		} else {
-			before, behind = before+fmt.Sprintf("chosen_.Is(%d) || (", n), behind+")"
-		}
-	}
-	g.wrap(e, before, behind)
-}
-
-// expression makes mutants of a comparison, a condition that is a value, and a sum.
-func (g *generator) expression(e *ast.BinaryExpr, parent ast.Node) {
-	switch e.Op {
-	case token.LAND, token.LOR, token.EQL, token.NEQ:
-		if g.isValue(e, parent) {
-			g.condition(e, whole)
-		}
-	case token.LSS, token.LEQ, token.GTR, token.GEQ:
-		if g.isValue(e, parent) {
-			g.condition(e, whole)
-		}
-		g.shift(e)
-	case token.ADD, token.SUB:
-		g.term(e)
-	}
-}
-
-// isValue tells whether a condition is a value of its own: nobody else makes mutants of it.
-func (g *generator) isValue(e ast.Expr, parent ast.Node) bool {
-	switch parent := parent.(type) {
-	case *ast.IfStmt, *ast.ForStmt, *ast.CaseClause:
-		return false
-	case *ast.BinaryExpr:
-		return parent.Op != token.LAND && parent.Op != token.LOR
-	case *ast.UnaryExpr, *ast.ParenExpr:
-		return false // its own parent would have to tell; that is rare
-	}
-	return g.isPlainBool(e)
-}
-
-var shifted = map[token.Token][2]string{
-	token.LSS: {"Less", "<="}, token.LEQ: {"LessEqual", "<"}, token.GTR: {"Greater", ">="}, token.GEQ: {"GreaterEqual", ">"},
 }
 
 // shift moves a bound by one.
@@ -469,43 +348,4 @@ func (g *generator) offset(p token.Pos) int { return g.source.positions.Position
 // textOf returns a node's text on one line.
 func (g *generator) textOf(n ast.Node) string {
 	return strings.Join(strings.Fields(string(g.file.text[g.offset(n.Pos()):g.offset(n.End())])), " ")
-}
-
-func (g *generator) wrap(n ast.Node, before, behind string) {
-	at, end := g.offset(n.Pos()), g.offset(n.End())
-	g.edits = append(g.edits, edit{at: at, end: at, text: before}, edit{at: end, end: end, behind: true, text: behind})
-}
-
-// weave makes all edits. At one place, what ends there comes first, from the inside out;
-// then begins what begins there, from the outside in. Outer nodes were visited first.
-func (g *generator) weave() string {
-	order := make([]int, len(g.edits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int {
-		a, b := g.edits[x], g.edits[y]
-		switch {
-		case a.at != b.at:
-			return a.at - b.at
-		case a.behind && b.behind:
-			return y - x
-		case a.behind:
-			return -1
-		case b.behind:
-			return 1
-		}
-		return x - y
-	})
-	var out strings.Builder
-	done := 0
-	for _, i := range order {
-		e := g.edits[i]
-		out.Write(g.file.text[done:e.at])
-		out.WriteString(e.text)
-		done = max(done, e.end)
-	}
-	out.Write(g.file.text[done:])
-	behind := "package " + g.file.parsed.Name.Name
-	return strings.Replace(out.String(), behind, behind+`; import chosen_ "redlock-proxy/integration/mutants/chosen"`, 1)
 }

@@ -60,7 +60,7 @@ var (
 	alwaysAsked = []string{"TestModel", "TestModelOfAnotherNumber"}
 	// neverAsked are the beginnings of tests that wait for real servers, or that find in
 	// minutes what others find at once.
-	neverAsked = []string{"TestLive", "TestSimulation", "TestMutants"}
+	neverAsked = []string{"TestLive", "TestSimulation"}
 )
 
 // find returns the subjects of these directories.
