@@ -178,9 +178,8 @@ func TestUsersChange(t *testing.T) {
 	blocked.ask("GET nothing\r\n", "$-1\r\n")
 	blocked.send("BLPOP nothing 0\r\n")
 	next := config.NewAccounts(config.Auth{Users: []config.User{{Name: "alice", Password: "other", May: config.RightUpstream}}}, 0)
-	was := p.current.Load()
 	p.change(func(s *config.Settings) { s.Users = next })
-	p.server.Reloaded(was, p.current.Load())
+	p.server.Reloaded(p.current.Load())
 	for _, ended := range []*testClient{removed, listens} {
 		ended.expectEnd("")
 	}

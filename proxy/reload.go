@@ -203,7 +203,7 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 		return old
 	})
 	p.scripts.SetLimit(int(next.Limits.Scripts))
-	p.server.Reloaded(was, p.current.Load())
+	p.server.Reloaded(p.current.Load())
 	p.level.Set(next.Log.SlogLevel())
 	p.monitor.Soon()
 	if p.current.Load().Router.Generation != was.Router.Generation {

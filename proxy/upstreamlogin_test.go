@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -196,44 +193,6 @@ func TestUpstreamDeletesAUser(t *testing.T) {
 	client.expectEnd("")
 	late := p.dial(t)
 	late.ask("AUTH alice pw\r\nGET lock:a\r\n", string(wire.ErrWrongPass)+string(wire.ErrNoAuth))
-}
-
-// A rule's users may use its locks, and what goes with them; nobody else may.
-func TestRuleUsers(t *testing.T) {
-	redis := startRedisWithUsers(t)
-	masters := &fakeMasters{}
-	p, _ := startUpstreamAuth(t, redis, masters.configure, func(c *testConfig) {
-		c.Router = &route.Router{Table: command.Builtin(), Rules: route.Rules{
-			{Match: "lock:bill:*", DB: route.AnyDB, Users: []string{"bob", "carol"}, Companions: []string{"bills"}},
-			{Match: "lock:*", DB: route.AnyDB},
-		}}
-	})
-	alice, bob := p.dial(t), p.dial(t)
-	alice.ask("AUTH alice pw\r\n", wire.OK)
-	bob.ask("AUTH bob pw2\r\n", wire.OK)
-	for _, command := range []string{
-		"SET lock:bill:1 x NX", "GET lock:bill:1", "DEL lock:bill:1", "DEL lock:a lock:bill:1", "MGET app lock:bill:1", "WATCH lock:bill:1",
-		"EVAL return(1) 1 lock:bill:1", "EVAL return(1) 0 lock:bill:1", "LPUSH bills x", "HGETALL redisson_rwlock:{lock:bill:1}", "GET lock:bill:1:queue",
-	} {
-		alice.ask(command+"\r\n", string(wire.ErrNoPermKeys))
-	}
-	for _, command := range []string{"SUBSCRIBE redisson_lock__channel:{lock:bill:1}", "PSUBSCRIBE lock:bill:*", "PUBLISH redisson_lock__channel:{lock:bill:1} x"} {
-		alice.ask(command+"\r\n", string(wire.ErrNoPermChannels))
-	}
-	alice.ask("SET lock:a x NX\r\nMULTI\r\nGET lock:bill:1\r\nEXEC\r\n", wire.OK+wire.OK+string(wire.ErrNoPermKeys)+string(wire.ErrExecAbort))
-	alice.ask("PSUBSCRIBE *\r\n", confirmed("*", "psubscribe", "*", 1))
-	masters.expectNobody(t)
-	bob.ask("SET lock:bill:1 x NX\r\nSET lock:b x NX\r\nGET lock:bill:1\r\n", wire.OK+wire.OK+"$1\r\nx\r\n")
-	nobody := p.dial(t)
-	nobody.ask("GET lock:bill:1\r\nGET lock:b\r\n", string(wire.ErrNoPermKeys)+"$1\r\nx\r\n")
-	everybody := slices.Clone(p.current.Load().Router.Rules)
-	everybody[0].Users = nil
-	if !route.SameCoverage(everybody, p.current.Load().Router.Rules) || len(everybody.ForUser("alice")) != 2 || everybody.ForUser("alice").DenySome() {
-		t.Error("a rule's users move keys")
-	}
-	if calls := strings.Join(p.locks.seen(), ","); strings.Contains(calls, "bills") || strings.Count(calls, "lock:bill:1") != 2 {
-		t.Errorf("the lock plane was asked %s", calls)
-	}
 }
 
 // A client may send its login and what follows in one go, or byte by byte:

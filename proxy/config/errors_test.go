@@ -41,7 +41,7 @@ func TestConfigErrors(t *testing.T) {
 		{"redis://x:hunter2@y: 1", `f.yaml:9: a key is not known here; allowed: ` + wantTop},
 		{"retry: {count: 1, tries: 2}", `f.yaml:9: retry: "tries" is not known here; allowed: count, delay`},
 		{"auth: {hunter2}", `f.yaml:9: auth: a key is not known here; allowed: password, password_file, password_env, may, users`},
-		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl, wait, renew, on_disconnect, companions, users`},
+		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl, wait, renew, on_disconnect, companions`},
 		{"log: {level: info}\nlog: {format: text}", `f.yaml:10: log: duplicate key, first set on line 9`},
 		{"limits: {idle: 0s, idle: 1s}", `f.yaml:9: limits.idle: duplicate key, first set on line 9`},
 		{"retry: 3", `f.yaml:9: retry: must be a mapping with the keys count, delay`},
@@ -136,7 +136,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		// locks
 		{"locks: lock", `f.yaml:5: locks: must be a list of rules such as - match: "lock:*"`},
 		{"locks: []", `f.yaml:5: locks: the list is empty; without a rule no key is a lock (write - match: "lock:*")`},
-		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl, wait, renew, on_disconnect, companions, users`},
+		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl, wait, renew, on_disconnect, companions`},
 		{`locks: [{match: a, companions: queue}]`, `f.yaml:5: locks[0].companions: must be a list of Redis globs such as ["queue:*"]`},
 		{`locks: [{match: a, companions: [b, ""]}]`, `f.yaml:5: locks[0].companions[1]: is empty; write a Redis glob over the whole key or channel`},
 		{"locks: [{db: 1}]", `f.yaml:5: locks[0]: has no match; write a Redis glob over the whole key, such as match: "lock:*"`},
@@ -221,13 +221,8 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: unix:///s\nmasters: [unix:///s]\nlisten: unix:/s\n", "f:1: upstream: /s is the proxy's own listen address\n" +
 			"f:2: masters[0]: /s is the proxy's own listen address"},
 		{"upstream: none\nmasters: embedded\nauth: upstream\n", "f:3: auth: is set to upstream, but there is no upstream"},
-		{"upstream: redis://h\nmasters: embedded\nauth: upstream\nauth_cache: 1m\nlocks:\n  - {match: a, users: [alice, default]}\n", ""},
-		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default, alice]}\n", "f:4: locks[0].users[1]: alice is not a user in auth"},
-		{"upstream: none\nmasters: embedded\nauth: {users: [{name: alice, password: x}]}\nlocks:\n  - {match: a, users: [alice]}\n", ""},
-		{"upstream: redis://h\nmasters: embedded\nauth: {users: [{name: alice, password: x, may: upstream}]}\nlocks:\n  - {match: a, users: [alice]}\n",
-			"f:5: locks[0].users: alice may use no locks; write may: locks or may: both in auth"},
-		{"upstream: redis://h\nmasters: embedded\nauth: {users: [{name: al, password: x, may: upstream}, {name: bo, password: y}]}\nlocks:\n  - {match: a, users: [al, bo]}\n", ""},
-		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: []}\n", "f:4: locks[0].users: must be a list of users' names such as [billing, default]"},
+		{"upstream: redis://h\nmasters: embedded\nauth: upstream\nauth_cache: 1m\n", ""},
+		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default]}\n", "f:4: locks[0].users: " + noRuleUsers},
 		// the line of the other key, if this one has its default
 		{"upstream: none\nmasters: embedded\nrestart_delay: 11m\n", "f:3: max_quarantine: 10m is shorter than restart_delay (11m); raise the one or lower the other"},
 		{"upstream: none\nmasters: embedded\nmaster_timeout: 1m\n", "f:3: restart_delay: 30s " + strings.NewReplacer("2.04s", "1m2.73s", "50ms", "1m").Replace(wantLeastDelay)},

@@ -110,6 +110,11 @@ func (r *configReader) secret(node *yaml.Node, key string, place *endpoint.Secre
 	}
 }
 
+// noRuleUsers is the error for a key that rules once had. It kept nobody from another
+// user's locks, because a script reaches every key of a master.
+const noRuleUsers = "rules have no users any more, because a script of any user who may use locks reaches all lock keys; delete this key, " +
+	"and write may: upstream in auth for users whom you do not trust with all locks, or give them a proxy and masters of their own"
+
 func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag) route.Rules {
 	rules := readList(r, node, key, tag, route.Rule{DB: route.AnyDB})
 	if len(rules) == 0 && r.sound(key) {
@@ -140,14 +145,6 @@ func (r *configReader) checkRule(key string, rule route.Rule, earlier route.Rule
 	}
 	if r.has(key+".renew") && rule.Renew == 0 {
 		r.fail(key+".renew", "must be longer than 0s; leave the key out, and no lock is renewed")
-	}
-	if r.has(key+".users") && len(rule.Users) == 0 {
-		r.fail(key+".users", "must be a list of users' names such as [billing, default]")
-	}
-	for i, name := range rule.Users {
-		if err := checkUserName(name); err != nil {
-			r.fail(elementKey(key+".users", i), "%s", err)
-		}
 	}
 	at := slices.IndexFunc(earlier, func(e route.Rule) bool { return e.Match == rule.Match && (e.DB == route.AnyDB || e.DB == rule.DB) })
 	if at >= 0 {

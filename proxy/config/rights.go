@@ -10,16 +10,12 @@ import (
 // has keys, its keys decide. In SUBSCRIBE, PSUBSCRIBE and PUBLISH the channels decide. For
 // every other command a trait of the command decides.
 
-// Forbids returns the error for a command that the user may not send, or "". own are the
-// lock rules for this user, all the rules for everybody.
-func (a *Account) Forbids(own, all route.Rules, db int, name string, args [][]byte, to route.Route) (refusal wire.Error) {
-	if a.May != RightBoth {
-		refusal = a.May.forbid(all, name, args, to)
+// Forbids returns the error for a command that the user may not send, or "".
+func (a *Account) Forbids(rules route.Rules, name string, args [][]byte, to route.Route) wire.Error {
+	if a.May == RightBoth {
+		return ""
 	}
-	if refusal == "" && own.DenySome() {
-		refusal = forbiddenLocks(own, all, db, name, args, to)
-	}
-	return refusal
+	return a.May.forbid(rules, name, args, to)
 }
 
 // channelsOf returns the channels or patterns in a command.
@@ -72,20 +68,4 @@ func rightOnChannel(ofLocks bool) Rights {
 		return RightLocks
 	}
 	return RightUpstream
-}
-
-// forbiddenLocks returns the error for a command with a lock that only other users may use,
-// or "". own are the rules for this user, all the rules for everybody.
-func forbiddenLocks(own, all route.Rules, db int, name string, args [][]byte, to route.Route) wire.Error {
-	for i, at := range to.Keys {
-		if to.Lock[i] && !own.Covers(db, args[at]) {
-			return wire.ErrNoPermKeys
-		}
-	}
-	for _, channel := range channelsOf(name, args) {
-		if all.CoversChannel(channel) && !own.CoversChannel(channel) {
-			return wire.ErrNoPermChannels
-		}
-	}
-	return ""
 }

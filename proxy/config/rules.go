@@ -31,15 +31,12 @@ func DescribeRule(rule route.Rule) string {
 		}
 		text += " " + strconv.Quote(glob)
 	}
-	if len(rule.Users) > 0 {
-		text += ", users " + strings.Join(rule.Users, " ")
-	}
 	return text
 }
 
 // DescribeCoverage describes only the keys and companions that a rule covers.
 func DescribeCoverage(rule route.Rule) string {
-	rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release, rule.Users = 0, 0, 0, false, nil
+	rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release = 0, 0, 0, false
 	return DescribeRule(rule)
 }
 

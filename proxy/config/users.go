@@ -25,18 +25,6 @@ func (c configChecks) users() {
 	if c.has("auth.may") && auth.Password == "" && len(auth.Users) > 0 {
 		c.fail("auth.may", "applies to the user default, who does not exist without auth.password")
 	}
-	known := NewAccounts(auth, 0).byName
-	for i, rule := range c.cfg.Locks {
-		for j, name := range rule.Users {
-			if key := elementKey(elementKey("locks", i)+".users", j); known[name] == nil && c.sound(key) {
-				c.fail(key, "%s is not a user in auth", name)
-			}
-		}
-		mayUse := func(name string) bool { return known[name] == nil || known[name].May&RightLocks != 0 }
-		if key := elementKey("locks", i) + ".users"; len(rule.Users) > 0 && c.sound(key) && !slices.ContainsFunc(rule.Users, mayUse) {
-			c.fail(key, "%s may use no locks; write may: locks or may: both in auth", strings.Join(rule.Users, ", "))
-		}
-	}
 }
 
 func (c configChecks) user(key string, at int) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"redlock-proxy/proxy/route"
 )
 
 // A configReader fills structs from YAML nodes by the tags of their fields:
@@ -148,6 +150,10 @@ func (r *configReader) mapping(node *yaml.Node, path string, into reflect.Value)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		name, value := node.Content[i], node.Content[i+1]
 		at := slices.Index(names, name.Value)
+		if at < 0 && into.Type() == reflect.TypeFor[route.Rule]() && name.Value == "users" {
+			r.failAt(name.Line, path+".users", "%s", noRuleUsers)
+			continue
+		}
 		if at < 0 || name.Kind != yaml.ScalarNode {
 			shown := quoteKey(name.Value)
 			if slices.Contains(names, "password") {

@@ -28,7 +28,7 @@ func testConsole() *Console {
 	until := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
 	rules := route.Rules{
 		{Match: "lock:*", DB: route.AnyDB, DefaultTTL: 30 * time.Second},
-		{Match: "secret:*", DB: 3, Wait: 2 * time.Second, Renew: 10 * time.Minute, Release: true, Companions: []string{"wake:*"}, Users: []string{"alice"}},
+		{Match: "secret:*", DB: 3, Wait: 2 * time.Second, Renew: 10 * time.Minute, Release: true, Companions: []string{"wake:*"}},
 	}
 	return New(Config{
 		Journal: journal.New(),
@@ -46,9 +46,9 @@ func testConsole() *Console {
 }
 
 // ask sends a command as a user that has the right to send it.
-func ask(c *Console, user, line string, version wire.Version) string {
+func ask(c *Console, line string, version wire.Version) string {
 	args := proxytest.Words(line)
-	call := Command{Args: args, Route: c.Active.Load().Router.Route(0, args), Version: version, User: &config.Account{Name: user}}
+	call := Command{Args: args, Route: c.Active.Load().Router.Route(0, args), Version: version, User: &config.Account{Name: "alice"}}
 	return string(c.Do(context.Background(), nil, call))
 }
 
@@ -60,26 +60,23 @@ func TestMasters(t *testing.T) {
 		wire.RESP3: "*2\r\n%7\r\n$6\r\nnumber\r\n:1\r\n$4\r\nname\r\n$4\r\nm1:1\r\n$5\r\nstate\r\n$6\r\nvoting\r\n$6\r\nreason\r\n$0\r\n\r\n$5\r\nsince\r\n$20\r\n2026-11-21T05:00:00Z\r\n$5\r\nuntil\r\n_\r\n$14\r\nlongest-ttl-ms\r\n:90000\r\n" +
 			"%7\r\n$6\r\nnumber\r\n:2\r\n$4\r\nname\r\n$4\r\nm2:1\r\n$5\r\nstate\r\n$11\r\nquarantined\r\n$6\r\nreason\r\n$27\r\nit may have forgotten locks\r\n$5\r\nsince\r\n$20\r\n2026-11-21T05:00:00Z\r\n$5\r\nuntil\r\n$20\r\n2026-11-21T05:10:00Z\r\n$14\r\nlongest-ttl-ms\r\n:0\r\n",
 	} {
-		if got := ask(c, "alice", "REDLOCK MASTERS", version); got != want {
+		if got := ask(c, "REDLOCK MASTERS", version); got != want {
 			t.Errorf("RESP%d:\ngot  %q\nwant %q", version.Number(), got, want)
 		}
 	}
 }
 
-// A user sees the rules whose locks the user may use.
 func TestRules(t *testing.T) {
-	first := "*16\r\n$5\r\nmatch\r\n$6\r\nlock:*\r\n$2\r\ndb\r\n$-1\r\n$14\r\ndefault-ttl-ms\r\n:30000\r\n$7\r\nwait-ms\r\n:0\r\n$8\r\nrenew-ms\r\n:0\r\n$13\r\non-disconnect\r\n$4\r\nkeep\r\n$10\r\ncompanions\r\n*0\r\n$5\r\nusers\r\n*0\r\n"
-	second := "*16\r\n$5\r\nmatch\r\n$8\r\nsecret:*\r\n$2\r\ndb\r\n:3\r\n$14\r\ndefault-ttl-ms\r\n:0\r\n$7\r\nwait-ms\r\n:2000\r\n$8\r\nrenew-ms\r\n:600000\r\n$13\r\non-disconnect\r\n$7\r\nrelease\r\n$10\r\ncompanions\r\n*1\r\n$6\r\nwake:*\r\n$5\r\nusers\r\n*1\r\n$5\r\nalice\r\n"
-	for user, want := range map[string]string{"alice": "*2\r\n" + first + second, "bob": "*1\r\n" + first} {
-		if got := ask(testConsole(), user, "REDLOCK RULES", wire.RESP2); got != want {
-			t.Errorf("%s:\ngot  %q\nwant %q", user, got, want)
-		}
+	first := "*14\r\n$5\r\nmatch\r\n$6\r\nlock:*\r\n$2\r\ndb\r\n$-1\r\n$14\r\ndefault-ttl-ms\r\n:30000\r\n$7\r\nwait-ms\r\n:0\r\n$8\r\nrenew-ms\r\n:0\r\n$13\r\non-disconnect\r\n$4\r\nkeep\r\n$10\r\ncompanions\r\n*0\r\n"
+	second := "*14\r\n$5\r\nmatch\r\n$8\r\nsecret:*\r\n$2\r\ndb\r\n:3\r\n$14\r\ndefault-ttl-ms\r\n:0\r\n$7\r\nwait-ms\r\n:2000\r\n$8\r\nrenew-ms\r\n:600000\r\n$13\r\non-disconnect\r\n$7\r\nrelease\r\n$10\r\ncompanions\r\n*1\r\n$6\r\nwake:*\r\n"
+	if got, want := ask(testConsole(), "REDLOCK RULES", wire.RESP2), "*2\r\n"+first+second; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
 func TestStatusIsOneLine(t *testing.T) {
 	want := "+ready: 1 of 2; m2:1 is quarantined for long\r\n"
-	if got := ask(testConsole(), "alice", "redlock status", wire.RESP3); got != want {
+	if got := ask(testConsole(), "redlock status", wire.RESP3); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -94,7 +91,7 @@ func TestWrongSubcommands(t *testing.T) {
 		"REDLOCK TOKEN app":      "-ERR wrong number of arguments for 'redlock|token' command\r\n",
 		"REDLOCK HELP something": "-ERR wrong number of arguments for 'redlock|help' command\r\n",
 	} {
-		if got := ask(testConsole(), "alice", line, wire.RESP2); got != want {
+		if got := ask(testConsole(), line, wire.RESP2); got != want {
 			t.Errorf("%q: got %q, want %q", line, got, want)
 		}
 	}
@@ -102,7 +99,7 @@ func TestWrongSubcommands(t *testing.T) {
 
 // HELP has each subcommand of the table of commands, in Redis's form.
 func TestHelp(t *testing.T) {
-	lines := strings.Split(strings.TrimSuffix(ask(testConsole(), "alice", "REDLOCK HELP", wire.RESP2), "\r\n"), "\r\n+")
+	lines := strings.Split(strings.TrimSuffix(ask(testConsole(), "REDLOCK HELP", wire.RESP2), "\r\n"), "\r\n+")
 	if want := "REDLOCK <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"; len(lines) < 3 || lines[1] != want && !strings.HasSuffix(lines[0], want) {
 		t.Fatalf("%q", lines)
 	}

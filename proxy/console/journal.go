@@ -6,15 +6,13 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/journal"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
-// clients shows the clients of this process, the oldest first. It hides the keys that the
-// user may not use.
-func (c *Console) clients(_ context.Context, r *reply, call Command) {
-	list, now, own := c.Clients(), time.Now(), c.ownRules(call)
+// clients shows the clients of this process, the oldest first.
+func (c *Console) clients(_ context.Context, r *reply, _ Command) {
+	list, now := c.Clients(), time.Now()
 	r.array(len(list))
 	for _, client := range list {
 		r.fields(14)
@@ -30,7 +28,7 @@ func (c *Console) clients(_ context.Context, r *reply, call Command) {
 		r.integerField("idle-ms", client.Idle.Milliseconds())
 		r.integerField("locks-taken", client.Granted)
 		r.textField("waits-for", client.Command)
-		r.textField("waits-for-key", shownKey(own, client.DB, client.Key))
+		r.textField("waits-for-key", client.Key)
 		r.text("waits-ms")
 		if client.Command == "" {
 			r.null()
@@ -42,10 +40,10 @@ func (c *Console) clients(_ context.Context, r *reply, call Command) {
 
 const hottest = 10
 
-// hot shows the most refused keys among those that the user may use.
-func (c *Console) hot(_ context.Context, r *reply, call Command) {
-	own := c.ownRules(call)
-	list := c.Journal.Hottest(hottest, time.Now(), func(db int, key []byte) bool { return own.Find(db, key) != nil })
+// hot shows the most refused lock keys.
+func (c *Console) hot(_ context.Context, r *reply, _ Command) {
+	rules := c.Active.Load().Router.Rules
+	list := c.Journal.Hottest(hottest, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
 	r.array(len(list))
 	for _, k := range list {
 		r.fields(4)
@@ -56,21 +54,7 @@ func (c *Console) hot(_ context.Context, r *reply, call Command) {
 	}
 }
 
-// ownRules are the rules as the user of a command sees them.
-func (c *Console) ownRules(call Command) route.Rules {
-	return c.Active.Load().Router.Rules.ForUser(call.User.Name)
-}
-
-// shownKey is a key if a user with these rules may use it, or else empty.
-func shownKey(own route.Rules, db int, key string) string {
-	if own.Covers(db, []byte(key)) {
-		return key
-	}
-	return ""
-}
-
-// slowlog has the form and the texts of Redis's SLOWLOG. It hides the keys that the user
-// may not use.
+// slowlog has the form and the texts of Redis's SLOWLOG.
 func (c *Console) slowlog(_ context.Context, r *reply, call Command) {
 	switch sub, args := call.Args[2], call.Args[3:]; {
 	case wire.IsWord(sub, "GET") && len(args) <= 1:
@@ -85,11 +69,7 @@ func (c *Console) slowlog(_ context.Context, r *reply, call Command) {
 		if count == -1 {
 			count = math.MaxInt32
 		}
-		list, own := c.Journal.Slow(int(min(count, math.MaxInt32))), c.ownRules(call)
-		for i := range list {
-			list[i].Key = shownKey(own, list[i].DB, list[i].Key)
-		}
-		r.slowCommands(list)
+		r.slowCommands(c.Journal.Slow(int(min(count, math.MaxInt32))))
 	case wire.IsWord(sub, "LEN") && len(args) == 0:
 		r.integer(int64(c.Journal.SlowLen()))
 	case wire.IsWord(sub, "RESET") && len(args) == 0:

@@ -44,14 +44,11 @@ type HeldLock struct {
 	Waiters int64 // clients of this process that wait for it
 }
 
-// Held returns locks of all rules whose keys match a glob, count at most. It shares its
-// turn with LOCKS: ok is false if ctx ended before the turn came. If ctx ends later, the
-// result is incomplete.
+// Held returns locks whose keys match a glob, count at most. It shares its turn with
+// LOCKS: ok is false if ctx ended before the turn came. If ctx ends later, the result is
+// incomplete.
 func (c *Console) Held(ctx context.Context, glob string, count int) (h Held, ok bool) {
-	return c.held(ctx, c.Active.Load().Router.Rules, glob, count)
-}
-
-func (c *Console) held(ctx context.Context, rules route.Rules, glob string, count int) (h Held, ok bool) {
+	rules := c.Active.Load().Router.Rules
 	select {
 	case c.walking <- struct{}{}:
 		defer func() { <-c.walking }()
@@ -107,7 +104,7 @@ func (c *Console) locks(ctx context.Context, r *reply, call Command) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, walkPatience)
 	defer cancel()
-	held, ok := c.held(ctx, c.ownRules(call), glob, count)
+	held, ok := c.Held(ctx, glob, count)
 	if !ok {
 		r.refuse("-TRYAGAIN another REDLOCK LOCKS is running\r\n")
 		return

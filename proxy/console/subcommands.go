@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"redlock-proxy/proxy/route"
@@ -82,13 +81,12 @@ func (c *Console) masters(_ context.Context, r *reply, _ Command) {
 	}
 }
 
-// rules shows the rules that the user may use.
-func (c *Console) rules(_ context.Context, r *reply, call Command) {
-	settings := c.Active.Load()
-	own := slices.DeleteFunc(slices.Clone(settings.Router.Rules), func(rule route.Rule) bool { return !rule.IsFor(call.User.Name) })
-	r.array(len(own))
-	for _, rule := range own {
-		r.fields(8)
+// rules shows the lock rules.
+func (c *Console) rules(_ context.Context, r *reply, _ Command) {
+	rules := c.Active.Load().Router.Rules
+	r.array(len(rules))
+	for _, rule := range rules {
+		r.fields(7)
 		r.textField("match", rule.Match)
 		r.text("db")
 		if rule.DB == route.AnyDB {
@@ -101,7 +99,6 @@ func (c *Console) rules(_ context.Context, r *reply, call Command) {
 		r.integerField("renew-ms", rule.Renew.Milliseconds())
 		r.textField("on-disconnect", onDisconnect(rule))
 		r.listField("companions", rule.Companions)
-		r.listField("users", rule.Users)
 	}
 }
 

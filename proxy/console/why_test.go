@@ -85,7 +85,7 @@ func TestWhy(t *testing.T) {
 	client := enter(c)
 	client.Introduce(journal.Facts{Name: "worker"})
 	c.Journal.Note(journal.Event{Key: []byte("lock:a"), Client: client, Verdict: journal.Granted, Value: []byte("secret"), At: time.Now()})
-	got := ask(c, "alice", "REDLOCK WHY lock:a", wire.RESP2)
+	got := ask(c, "REDLOCK WHY lock:a", wire.RESP2)
 	for _, want := range []string{
 		"held by 2 of 2 (a1b2c3d4) for 0.", "17.6 s left; master 2 is quarantined until 05:10:00Z\r\n", "10.0.0.3:1", "worker", "granted", "owes-answer\r\n:1\r\n",
 	} {
@@ -96,7 +96,7 @@ func TestWhy(t *testing.T) {
 	if strings.Contains(got, "secret") {
 		t.Errorf("it shows the value: %q", got)
 	}
-	if got := ask(c, "alice", "REDLOCK WHY app", wire.RESP2); got != string(errNoLockKey) {
+	if got := ask(c, "REDLOCK WHY app", wire.RESP2); got != string(errNoLockKey) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -105,7 +105,7 @@ func TestWhy(t *testing.T) {
 func TestBreak(t *testing.T) {
 	c, log, locks := testConsole(), new(strings.Builder), new(fakeLocks)
 	c.Reader, c.Locks, c.Log = &fakeReader{copies: twoCopies()}, locks, slog.New(slog.NewTextHandler(log, nil))
-	if got := ask(c, "alice", "REDLOCK BREAK lock:a", wire.RESP2); got != ":1\r\n" || strings.Join(locks.asked, ",") != "DEL lock:a" {
+	if got := ask(c, "REDLOCK BREAK lock:a", wire.RESP2); got != ":1\r\n" || strings.Join(locks.asked, ",") != "DEL lock:a" {
 		t.Errorf("got %q, asked %q", got, locks.asked)
 	}
 	for _, want := range []string{"key=lock:a", "user=alice", "digest=a1b2c3d4", "level=WARN"} {
@@ -116,35 +116,35 @@ func TestBreak(t *testing.T) {
 	if strings.Contains(log.String(), "secret") {
 		t.Errorf("the log has the value: %s", log)
 	}
-	if got := ask(c, "alice", "REDLOCK BREAK app", wire.RESP2); got != string(errNoLockKey) || len(locks.asked) > 1 {
+	if got := ask(c, "REDLOCK BREAK app", wire.RESP2); got != string(errNoLockKey) || len(locks.asked) > 1 {
 		t.Errorf("got %q, asked %q", got, locks.asked)
 	}
 }
 
-// LOCKS shows the locks of the rules that the user may use, COUNT at most.
+// LOCKS shows the locks of all rules, COUNT at most.
 func TestLocks(t *testing.T) {
 	c := testConsole()
 	c.Reader = &fakeReader{copies: twoCopies(), keys: []string{"lock:a", "app", "secret:a", "lock:b"}, all: true}
 	for _, row := range []struct {
-		user, line, begins string
-		shows, hides       string
+		line, begins string
+		shows, hides string
 	}{
-		{"alice", "REDLOCK LOCKS", "*6\r\n$8\r\ncomplete\r\n:1\r\n$4\r\nmore\r\n:0\r\n$5\r\nlocks\r\n*3\r\n", "lock:a secret:a lock:b", "app"},
-		{"bob", "REDLOCK LOCKS MATCH *", "*6\r\n$8\r\ncomplete\r\n:1\r\n$4\r\nmore\r\n:0\r\n$5\r\nlocks\r\n*2\r\n", "lock:a lock:b", "secret:a"},
-		{"bob", "REDLOCK LOCKS COUNT 1", "*6\r\n$8\r\ncomplete\r\n:0\r\n$4\r\nmore\r\n:1\r\n$5\r\nlocks\r\n*1\r\n", "lock:a", "lock:b"},
-		{"bob", "REDLOCK LOCKS MATCH *" + strings.Repeat("*", longestGlob), string(errGlob), "", "lock:"},
-		{"bob", "REDLOCK LOCKS COUNT x", string(wire.ErrNotInteger), "", "lock:"},
-		{"bob", "REDLOCK LOCKS COUNT 10001", string(errCount), "", "lock:"},
-		{"bob", "REDLOCK LOCKS COUNT", string(wire.ErrSyntax), "", "lock:"},
-		{"bob", "REDLOCK LOCKS ALL 1", string(wire.ErrSyntax), "", "lock:"},
+		{"REDLOCK LOCKS", "*6\r\n$8\r\ncomplete\r\n:1\r\n$4\r\nmore\r\n:0\r\n$5\r\nlocks\r\n*3\r\n", "lock:a secret:a lock:b", "app"},
+		{"REDLOCK LOCKS MATCH l*", "*6\r\n$8\r\ncomplete\r\n:1\r\n$4\r\nmore\r\n:0\r\n$5\r\nlocks\r\n*2\r\n", "lock:a lock:b", "secret:a"},
+		{"REDLOCK LOCKS COUNT 1", "*6\r\n$8\r\ncomplete\r\n:0\r\n$4\r\nmore\r\n:1\r\n$5\r\nlocks\r\n*1\r\n", "lock:a", "lock:b"},
+		{"REDLOCK LOCKS MATCH *" + strings.Repeat("*", longestGlob), string(errGlob), "", "lock:"},
+		{"REDLOCK LOCKS COUNT x", string(wire.ErrNotInteger), "", "lock:"},
+		{"REDLOCK LOCKS COUNT 10001", string(errCount), "", "lock:"},
+		{"REDLOCK LOCKS COUNT", string(wire.ErrSyntax), "", "lock:"},
+		{"REDLOCK LOCKS ALL 1", string(wire.ErrSyntax), "", "lock:"},
 	} {
-		got := ask(c, row.user, row.line, wire.RESP2)
+		got := ask(c, row.line, wire.RESP2)
 		if !strings.HasPrefix(got, row.begins) || strings.Contains(got, row.hides) {
-			t.Errorf("%s: %s: %q", row.user, row.line, got)
+			t.Errorf("%s: %q", row.line, got)
 		}
 		for _, key := range strings.Fields(row.shows) {
 			if !strings.Contains(got, key+"\r\n$2\r\ndb\r\n:3\r\n$4\r\ntype\r\n$6\r\nstring\r\n$6\r\ndigest\r\n$8\r\na1b2c3d4\r\n$6\r\nholder\r\n$-1\r\n$7\r\nheld-ms\r\n$-1\r\n$6\r\nttl-ms\r\n:17600\r\n$7\r\nmasters\r\n:2\r\n$7\r\nwaiters\r\n:0\r\n") {
-				t.Errorf("%s: %s lacks %s: %q", row.user, row.line, key, got)
+				t.Errorf("%s lacks %s: %q", row.line, key, got)
 			}
 		}
 	}

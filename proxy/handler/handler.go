@@ -13,7 +13,6 @@ import (
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/pubsub"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
@@ -85,7 +84,6 @@ type handler struct {
 	service *Service
 
 	auth        *auth.Client
-	own         route.UserRules
 	client      upstream.ClientState
 	replies     wire.ReplyMode
 	lockReply   []byte // the last reply of the masters; its buffer is reused

@@ -39,8 +39,7 @@ func (h *handler) refusedForUser(user *config.Account, name string, args [][]byt
 	if user == nil {
 		return false
 	}
-	all := h.Env.Active.Load().Router.Rules
-	refusal := user.Forbids(h.own.For(user.Name, all), all, h.database(), name, args, to)
+	refusal := user.Forbids(h.Env.Active.Load().Router.Rules, name, args, to)
 	if refusal == "" {
 		return false
 	}
@@ -69,13 +68,13 @@ func (h *handler) Rejected(answer wire.Error) { h.auth.Rejected(answer) }
 // when users change. They do if the user has been deleted. They also do if the client
 // listens and its user may no longer hear something. Every other change is noticed at the
 // client's next command.
-func (h *handler) Revoked(was, now *config.Settings) bool {
+func (h *handler) Revoked(now *config.Settings) bool {
 	known := h.auth.Account()
 	if known == nil {
 		return false
 	}
 	user := now.Users.Successor(known)
-	return user == nil || h.listens() && (known.May&^user.May != 0 || now.Router.Rules.DeniesMore(was.Router.Rules, user.Name))
+	return user == nil || h.listens() && known.May&^user.May != 0
 }
 
 // listens reports whether the client may receive pushes: messages or events that are no

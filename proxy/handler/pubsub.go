@@ -56,12 +56,9 @@ type pubsubHost struct{ *handler }
 func (h pubsubHost) Version() wire.Version { return h.client.Version }
 func (h pubsubHost) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
 
-func (h pubsubHost) OwnRules() (own route.Rules, allowed bool) {
+func (h pubsubHost) MayUseLocks() bool {
 	user := h.auth.Account()
-	if user == nil || user.May&config.RightLocks == 0 {
-		return nil, false
-	}
-	return h.own.For(user.Name, h.Rules()), true
+	return user != nil && user.May&config.RightLocks != 0
 }
 
 func (h pubsubHost) Covers(key []byte) bool { return h.Rules().Covers(route.AnyDB, key) }

@@ -24,7 +24,7 @@ type Report struct {
 	Configuration string       `json:"configuration"` // the file
 	Settings      settingList  `json:"settings"`      // those without a default, or with another value
 	Servers       []ServerLine `json:"servers"`       // the upstream first
-	Notes         []string     `json:"notes"`         // on Sentinels, then on markers
+	Notes         []string     `json:"notes"`         // on Sentinels, then on markers and users
 	Hazards       []HazardLine `json:"hazards"`
 
 	all       bool // Settings has all settings
@@ -70,6 +70,9 @@ func Check(ctx context.Context, cfg *config.Config, all bool) Report {
 	r.Notes = sentinelLines(upstream, masters)
 	r.sentinels = len(r.Notes)
 	r.Notes = append(r.Notes, markers...)
+	if cfg.Auth.Upstream || len(cfg.Auth.Users) > 0 {
+		r.Notes = append(r.Notes, "users: each one who may use locks is trusted with all lock keys, because a script reaches every key of a master, as on one Redis")
+	}
 	r.Hazards = []HazardLine{}
 	for _, h := range hazards {
 		level := "warning"

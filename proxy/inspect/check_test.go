@@ -33,6 +33,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: serverAt(upstream)}
 	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{serverAt(good), serverAt(evicting), serverAt(locked)}}
+	cfg.Auth.Users = []config.User{{Name: "app", Password: "pw", May: config.RightLocks}}
 	report := Check(t.Context(), cfg, false)
 	if report.Fine {
 		t.Error("a master that lets nobody in is fine")
@@ -45,6 +46,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 		"master 2 (" + evicting.Socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote",
 		"error:   master 3 (" + locked.Socket + ") cannot be used: NOAUTH Authentication required; set user and password in the server's URL",
 		"warning: master 1 (" + good.Socket + ") has 16 databases, the upstream has 20",
+		"\nusers: each one who may use locks is trusted with all lock keys",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -125,8 +125,7 @@ func (c *Client) carriesWakeUps(of wire.Family, name string) bool {
 	if isNotification([]byte(name)) {
 		return false
 	}
-	own, allowed := c.session.OwnRules()
-	return allowed && (of == wire.FamilyPattern && !own.DenySome() || own.CoversChannel([]byte(name)))
+	return c.session.MayUseLocks() && (of == wire.FamilyPattern || c.belongsToLocks(name))
 }
 
 // belongsToLocks tells whether the channel is a lock's. For a pattern it tells whether all

@@ -85,9 +85,8 @@ type Session interface {
 	Version() wire.Version
 	// Rules are the active lock rules.
 	Rules() route.Rules
-	// OwnRules are the active rules for the client's user. allowed tells whether that user
-	// may hear of locks at all.
-	OwnRules() (own route.Rules, allowed bool)
+	// MayUseLocks tells whether the client's user may hear of locks.
+	MayUseLocks() bool
 	// MaySubscribe tells whether the client may have this number of subscriptions at the
 	// masters, and size more bytes for them. If not, it counts the limit.
 	MaySubscribe(names, size int) bool

@@ -99,8 +99,7 @@ func (c *Client) PerformTracking(cmd wire.Command) (done bool) {
 // track sets the mode, and has the masters report the changes that it needs.
 func (c *Client) track(next *trackingMode) {
 	c.tracking.mode, c.tracking.caching = next, false
-	own, allowed := c.session.OwnRules()
-	if c.hub.subscribe == nil || !allowed {
+	if c.hub.subscribe == nil || !c.session.MayUseLocks() {
 		return
 	}
 	if next == nil || next.Redirected {
@@ -113,8 +112,8 @@ func (c *Client) track(next *trackingMode) {
 	}
 	l := c.listen()
 	l.Track(next)
-	if !next.Broadcast || own.DenySome() {
-		return // a prefix may contain keys that the user may not know of
+	if !next.Broadcast {
+		return
 	}
 	prefixes := next.Prefixes
 	if len(prefixes) == 0 {

@@ -103,7 +103,7 @@ func (r Rules) coversCompanion(db int, key []byte) bool {
 func (r Rules) namesCompanion(db int, key []byte) bool {
 	for i := range r {
 		for _, glob := range r[i].Companions {
-			if r[i].in(db) && !r[i].denied && (glob == "*" || GlobMatch(glob, key)) {
+			if r[i].in(db) && (glob == "*" || GlobMatch(glob, key)) {
 				return true
 			}
 		}
@@ -134,7 +134,7 @@ func (r Rules) coversRedisson(db int, key []byte) bool {
 // any tells whether some rule applies to the database.
 func (r Rules) any(db int) bool {
 	for i := range r {
-		if r[i].in(db) && !r[i].denied {
+		if r[i].in(db) {
 			return true
 		}
 	}

@@ -165,7 +165,7 @@ func (r *Router) HoldsBack() bool { return len(r.Moves) > 0 }
 
 // SameCoverage tells whether two lists of rules make the same keys lock keys, as far
 // as their texts show. The order of the rules does not matter, nor do default TTLs,
-// waits, users, and rules whose keys are all keys of another rule.
+// waits, and rules whose keys are all keys of another rule.
 func SameCoverage(a, b Rules) bool {
 	return reflect.DeepEqual(coverage(a), coverage(b))
 }
@@ -175,7 +175,7 @@ func coverage(rules Rules) Rules {
 	var list Rules
 	for i, rule := range rules {
 		if !list.comprise(rule) && !slices.ContainsFunc(rules[i+1:], func(other Rule) bool { return other.comprises(rule) && !rule.comprises(other) }) {
-			rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release, rule.Users = 0, 0, 0, false, nil
+			rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release = 0, 0, 0, false
 			list = append(list, rule)
 		}
 	}

@@ -12,81 +12,29 @@ const AnyDB = -1
 
 // Rule says which keys are locks. Its tags are the keys of the configuration (package config).
 type Rule struct {
-	Match      string        `yaml:"match"`                                                // a Redis glob over the whole key
-	DB         int           `yaml:"db" range:"0 2147483647"`                              // AnyDB for every database
-	DefaultTTL time.Duration `yaml:"default_ttl" range:"0s 8760h"`                         // the TTL of a lock that a client takes without one; 0: none
-	Wait       time.Duration `yaml:"wait" range:"0s 1h"`                                   // the longest time for which a refused acquire waits for the lock; 0: it does not
-	Renew      time.Duration `yaml:"renew" range:"0s 8760h"`                               // a lock is renewed for so long while its connection is open; 0: never
-	Release    bool          `yaml:"on_disconnect" oneof:"keep release"`                   // a lock is released when its client ends the connection
-	Companions []string      `yaml:"companions" list:"Redis globs such as [\"queue:*\"]"`  // globs: keys and channels that go where the locks go
-	Users      []string      `yaml:"users" list:"users' names such as [billing, default]"` // who may use these locks; empty: all users who may use locks
-	denied     bool          // in the rules for one user: the user may not use these locks
+	Match      string        `yaml:"match"`                                               // a Redis glob over the whole key
+	DB         int           `yaml:"db" range:"0 2147483647"`                             // AnyDB for every database
+	DefaultTTL time.Duration `yaml:"default_ttl" range:"0s 8760h"`                        // the TTL of a lock that a client takes without one; 0: none
+	Wait       time.Duration `yaml:"wait" range:"0s 1h"`                                  // the longest time for which a refused acquire waits for the lock; 0: it does not
+	Renew      time.Duration `yaml:"renew" range:"0s 8760h"`                              // a lock is renewed for so long while its connection is open; 0: never
+	Release    bool          `yaml:"on_disconnect" oneof:"keep release"`                  // a lock is released when its client ends the connection
+	Companions []string      `yaml:"companions" list:"Redis globs such as [\"queue:*\"]"` // globs: keys and channels that go where the locks go
 }
 
 // Rules are lock rules in the order of the configuration. They are shared and never
 // change.
 type Rules []Rule
 
-// Find returns the first rule that matches key. It returns nil if no rule does, or if
-// that rule is denied to the user for whom ForUser made the rules.
+// Find returns the first rule that matches key, or nil.
 func (r Rules) Find(db int, key []byte) *Rule {
 	for i := range r {
 		rule := &r[i]
 		if rule.in(db) && (rule.Match == "*" || GlobMatch(rule.Match, key)) {
-			if rule.denied {
-				return nil
-			}
 			return rule
 		}
 	}
 	return nil
 }
-
-// ForUser returns the rules for one user. A key is no lock key for the user if the
-// first rule that matches it has Users and they do not include the user. Nor are the
-// companions of such keys. ForUser returns r itself if no rule denies the user anything.
-func (r Rules) ForUser(name string) Rules {
-	denied := func(rule Rule) bool { return !rule.IsFor(name) }
-	if !slices.ContainsFunc(r, denied) {
-		return r
-	}
-	own := slices.Clone(r)
-	for i := range own {
-		own[i].denied = denied(own[i])
-	}
-	return own
-}
-
-// UserRules keeps the last result of ForUser. It is not safe for concurrent use.
-type UserRules struct {
-	name       string
-	all, rules Rules
-}
-
-// For is all.ForUser(name).
-func (u *UserRules) For(name string, all Rules) Rules {
-	if u.name != name || len(u.all) != len(all) || len(all) > 0 && &u.all[0] != &all[0] {
-		u.name, u.all, u.rules = name, all, all.ForUser(name)
-	}
-	return u.rules
-}
-
-// DenySome tells whether ForUser made these rules for a user who may not use all
-// locks.
-func (r Rules) DenySome() bool {
-	return slices.ContainsFunc(r, func(rule Rule) bool { return rule.denied })
-}
-
-// DeniesMore tells whether r denies a user a rule that was does not deny.
-func (r Rules) DeniesMore(was Rules, name string) bool {
-	before := was.ForUser(name)
-	return slices.ContainsFunc(r.ForUser(name), func(rule Rule) bool {
-		return rule.denied && !slices.ContainsFunc(before, func(b Rule) bool { return b.denied && b.Match == rule.Match && b.DB == rule.DB })
-	})
-}
-
-// IsFor tells whether the user may use the rule's locks.
-func (r *Rule) IsFor(user string) bool { return len(r.Users) == 0 || slices.Contains(r.Users, user) }
 
 // Lease tells whether some rule renews or releases locks with their connections.
 func (r Rules) Lease() bool {

@@ -195,8 +195,8 @@ func (srv *Server) Clients() int {
 }
 
 // Reloaded tells every session that a reload has replaced the settings was by now.
-func (srv *Server) Reloaded(was, now *config.Settings) {
+func (srv *Server) Reloaded(now *config.Settings) {
 	for _, s := range srv.Sessions() {
-		s.Reloaded(was, now)
+		s.Reloaded(now)
 	}
 }

@@ -49,7 +49,7 @@ type Handler interface {
 	// goroutine may call it.
 	Swept() (mustLogIn, waits bool)
 	// Revoked tells whether new settings end the session at once. Any goroutine may call it.
-	Revoked(was, now *config.Settings) bool
+	Revoked(now *config.Settings) bool
 	// Close releases the handler's resources. The session has ended. It may be on the loop.
 	Close()
 }
@@ -150,8 +150,8 @@ func (s *Session) HasInput() bool { return len(s.in.Unread()) > 0 }
 func (s *Session) SetAuthenticated(yes bool) { s.decoder.SetAuthenticated(yes) }
 
 // Reloaded is called after new settings became active. Any goroutine may call it.
-func (s *Session) Reloaded(was, now *config.Settings) {
-	if s.handler.Revoked(was, now) {
+func (s *Session) Reloaded(now *config.Settings) {
+	if s.handler.Revoked(now) {
 		s.End(Revoked)
 	}
 }

@@ -37,15 +37,15 @@ func (e echo) Perform(cmd wire.Command) {
 	e.Reply("+" + string(cmd.Args[len(cmd.Args)-1]) + "\r\n")
 }
 
-func (echo) Arrived()                                     {}
-func (echo) Login(*config.Settings) *upstream.Login       { return &upstream.Login{} }
-func (echo) Opened(*upstream.Login, bool)                 {}
-func (echo) Rejected(wire.Error)                          {}
-func (echo) Confirmed(wire.Confirmation)                  {}
-func (echo) Flushed()                                     {}
-func (echo) Swept() (mustLogIn, waits bool)               { return false, false }
-func (echo) Revoked(was, now *config.Settings) (end bool) { return false }
-func (echo) Close()                                       {}
+func (echo) Arrived()                                {}
+func (echo) Login(*config.Settings) *upstream.Login  { return &upstream.Login{} }
+func (echo) Opened(*upstream.Login, bool)            {}
+func (echo) Rejected(wire.Error)                     {}
+func (echo) Confirmed(wire.Confirmation)             {}
+func (echo) Flushed()                                {}
+func (echo) Swept() (mustLogIn, waits bool)          { return false, false }
+func (echo) Revoked(now *config.Settings) (end bool) { return false }
+func (echo) Close()                                  {}
 
 // A starter serves a client and returns the client's end of the connection.
 type starter func(t *testing.T, log io.Writer) (*Session, net.Conn)
