@@ -136,9 +136,9 @@
 //
 // # Eight exceptions
 //
-//   - Two masters or more forget at once a longer TTL than any before, which both have recorded. The process that
-//     gives them their markers has not read it, and does not reach others that recorded it, or those have forgotten
-//     it, too. Then they wait for the longest TTL that this process knows, or for Limits.RestartDelay, and longer
+//   - Two masters or more forget a longer TTL than any before, which both have recorded: at once, or one while the
+//     other is in quarantine (testdata/restart_one_by_one.txt). The process that gives them their markers has not
+//     read it, and does not reach others that recorded it, or those have forgotten it, too. Then they wait for the longest TTL that this process knows, or for Limits.RestartDelay, and longer
 //     locks may be granted twice. A process reads a longer TTL within a second (testdata/flush_unread.txt). If all
 //     masters forget and no process that has read the TTL lives, they wait for Limits.RestartDelay only.
 //   - All masters that have recorded a join forget at once, and no living process knows better. A process with an old

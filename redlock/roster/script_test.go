@@ -28,7 +28,8 @@ import (
 //	p plans              the writes that it plans, which are then made
 //	p sees 2 jump 1h     a jump of a server's clock
 //	p replaces 2 by x    what a reload does first
-//	2 restarts [empty]   and what else happens to a server: is flushed, jumps 1m,
+//	2 restarts [empty]   and what else happens to a server: saves, restarts with what
+//	                     it saved, is flushed, jumps 1m,
 //	                     is replaced by x, is promoted by x (with its marker),
 //	                     records 5m (a longer TTL, for a ballot),
 //	                     belongs to a later version (which has written its marker)
@@ -151,6 +152,11 @@ func (s *script) happens(m *toyServer, words []string) {
 	case what == "restarts empty":
 		m.start()
 		clear(m.texts)
+	case what == "saves":
+		m.saved = slices.Clone(m.texts)
+	case what == "restarts with what it saved":
+		m.start()
+		m.texts = slices.Clone(m.saved)
 	case what == "is flushed":
 		clear(m.texts)
 	case what == "belongs to a later version":
