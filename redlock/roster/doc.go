@@ -138,9 +138,10 @@
 //
 //   - Two masters or more forget a longer TTL than any before, which both have recorded: at once, or one while the
 //     other is in quarantine (testdata/restart_one_by_one.txt). The process that gives them their markers has not
-//     read it, and does not reach others that recorded it, or those have forgotten it, too. Then they wait for the longest TTL that this process knows, or for Limits.RestartDelay, and longer
-//     locks may be granted twice. A process reads a longer TTL within a second (testdata/flush_unread.txt). If all
-//     masters forget and no process that has read the TTL lives, they wait for Limits.RestartDelay only.
+//     read it, and does not reach others that recorded it, or those have forgotten it, too. Then they wait for the
+//     longest TTL that this process knows, or for Limits.RestartDelay, and longer locks may be granted twice. A
+//     process reads a longer TTL within a second (testdata/flush_unread.txt). If all masters forget and no process
+//     that has read the TTL lives, they wait for Limits.RestartDelay only.
 //   - All masters that have recorded a join forget at once, and no living process knows better. A process with an old
 //     list may then count the server before that join again.
 //   - All masters that a process knows of have forgotten, after the number has changed without its knowledge. If its
