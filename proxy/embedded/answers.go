@@ -31,9 +31,11 @@ type answers struct {
 	started time.Time
 	server  *mini.Server
 
-	mu      sync.Mutex
-	lastID  int
-	clients map[*peer]*clientState // the clients that sent CLIENT, HELLO or MULTI
+	mu         sync.Mutex
+	lastID     int
+	clients    map[*peer]*clientState // the clients that sent CLIENT, HELLO or MULTI
+	trackers   int                    // of the clients
+	performing map[*peer]bool         // see performTracked
 }
 
 type clientState struct {
@@ -41,11 +43,15 @@ type clientState struct {
 	since   time.Time
 	inMulti bool
 	killed  bool
+	tracker *tracker // nil: it tracks no keys
 }
 
 // answer replies to a command, or returns false if miniredis must. The next command of
 // a killed client closes the connection and must not run.
 func (a *answers) answer(peer *peer, command string, args ...string) bool {
+	if a.performTracked(peer, command, args) {
+		return true
+	}
 	if done, ours := a.turn(peer, command); done {
 		return true
 	} else if !ours {
@@ -116,6 +122,7 @@ func (a *answers) known(peer *peer) *clientState {
 	peer.OnDisconnect(func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
+		a.trackNoMore(client)
 		delete(a.clients, peer)
 	})
 	return client
@@ -244,7 +251,9 @@ func (a *answers) client(peer *peer, args []string) bool {
 		peer.WriteInt(a.id(peer))
 	case "GETREDIR":
 		peer.WriteInt(-1)
-	case "SETINFO", "NO-EVICT", "NO-TOUCH", "UNPAUSE":
+	case "TRACKING":
+		a.tracking(peer, args[1:])
+	case "SETINFO", "NO-EVICT", "NO-TOUCH", "UNPAUSE", "CACHING":
 		peer.WriteOK()
 	case "INFO":
 		a.id(peer)

@@ -4,7 +4,8 @@
 //
 // The server is miniredis plus the commands that clients and the proxy also need: HELLO,
 // INFO, CONFIG GET, CLIENT, COMMAND, and DUMP and RESTORE of every type. The payloads
-// of DUMP are Redis's. A caller may rely on three things: TTLs expire by themselves,
+// of DUMP are Redis's. A client that tracks keys is told at every write that all keys may
+// have changed, but not when a key expires. A caller may rely on three things: TTLs expire by themselves,
 // each server has its own run id, and Close returns within a second. A server forgets
 // everything when the process ends. No claim about safety may rely on it.
 //
