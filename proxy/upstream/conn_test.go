@@ -65,7 +65,8 @@ type rig struct {
 	failure  *Failure
 }
 
-// open logs in at a server with these answers. It sends one part for each PING.
+// open logs in at a server with these answers. It sends one part for all commands that come
+// together.
 func open(t *testing.T, login *Login, answers ...string) *rig {
 	t.Helper()
 	r := &rig{clock: &conn.Clock{}, memory: conn.NewBudget(func() int64 { return 1 << 20 }), events: &recorder{end: make(chan struct{})}}
@@ -77,9 +78,9 @@ func open(t *testing.T, login *Login, answers ...string) *rig {
 	go func() {
 		defer close(played)
 		for _, answer := range answers {
-			for line := ""; line != "PING\r\n"; {
-				var err error
-				if line, err = r.requests.ReadString('\n'); err != nil {
+			for more := true; more; more = r.requests.Buffered() > 0 {
+				line, err := r.requests.ReadString('\n')
+				if err != nil {
 					return
 				}
 				r.got = append(r.got, strings.TrimSpace(line))

@@ -58,7 +58,7 @@ func (l *Login) do(conn net.Conn, deadline time.Time) (known bool, failure *Fail
 		return true, doSteps(conn, l.steps(), deadline, l.judge)
 	}
 	known, failure = l.Claim.make(conn, deadline)
-	if steps := l.steps(); known && len(steps) > 1 {
+	if steps := l.steps(); known && len(steps) > 0 {
 		failure = doSteps(conn, steps, deadline, l.judge)
 	}
 	return known, failure
@@ -77,8 +77,9 @@ func (l *Login) judge(step loginStep, answer []byte) (refusal wire.Error) {
 	return step.refusedBy(answer)
 }
 
-// steps end with a PING. So an upstream that accepts connections but answers nothing, or
-// speaks no RESP, is detected before it gets a client's command.
+// steps end with a PING, except after a Claim, which the upstream has answered. So an upstream
+// that accepts connections but answers nothing, or speaks no RESP, is detected before it gets
+// a client's command.
 func (l *Login) steps() []loginStep {
 	var steps []loginStep
 	add := func(refusal wire.Error, args ...string) { steps = append(steps, newLoginStep(refusal, args...)) }
@@ -97,7 +98,9 @@ func (l *Login) steps() []loginStep {
 	for _, command := range l.State {
 		add("", command...)
 	}
-	add(wire.ErrUpstreamReply, "PING")
+	if l.Claim == nil {
+		add(wire.ErrUpstreamReply, "PING")
+	}
 	return steps
 }
 
@@ -106,16 +109,16 @@ func newLoginStep(refusal wire.Error, args ...string) loginStep {
 	return loginStep{args[0], resp.AppendCommand(nil, args...), refusal}
 }
 
-// make sends the claim to the upstream and reads its judgement.
+// make sends the claim to the upstream and reads its judgement. For a client without a login
+// that is a PING, which clients with MONITOR see; AUTH needs none.
 func (c *Claim) make(conn net.Conn, deadline time.Time) (known bool, failure *Failure) {
-	var steps []loginStep
+	step := newLoginStep(wire.ErrUpstreamReply, "PING")
 	if c.Auth != nil {
-		steps = append(steps, loginStep{name: "AUTH", command: c.Auth})
+		step = loginStep{name: "AUTH", command: c.Auth}
 	}
-	steps = append(steps, newLoginStep(wire.ErrUpstreamReply, "PING"))
 	known = true
 	rejected := false
-	failure = doSteps(conn, steps, deadline, func(step loginStep, answer []byte) wire.Error {
+	failure = doSteps(conn, []loginStep{step}, deadline, func(step loginStep, answer []byte) wire.Error {
 		refusal := step.refusedBy(answer)
 		noAuth := string(resp.ErrorCode(answer)) == "NOAUTH"
 		switch {
