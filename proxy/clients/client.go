@@ -82,7 +82,7 @@ func (b *Hub) Entries() []journal.ClientInfo {
 	var list []journal.ClientInfo
 	for _, c := range b.all() {
 		info, s := c.Entry.Info(), c.status()
-		info.LibName, info.LibVersion, info.Idle = s.LibName, s.LibVersion, s.idle
+		info.LibName, info.LibVersion, info.Idle, info.WaitsOn = s.LibName, s.LibVersion, s.idle, s.waits
 		list = append(list, info)
 	}
 	return list
@@ -168,7 +168,6 @@ func (c *Client) status() *status {
 	return &status{
 		Facts: facts, id: c.session.ID(), address: address, local: local,
 		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
-		locks: c.Entry.Granted(),
 	}
 }
 
@@ -180,7 +179,7 @@ func (c *Client) Perform(name string, args [][]byte) (reply []byte) {
 		args, _ = c.atUpstream(args, 2)
 		return c.ask(args)
 	case "client|trackinginfo":
-		return c.showRedirect(c.ask(args))
+		return c.showCaching(c.showRedirect(c.ask(args)))
 	case "client|id":
 		// Another client may soon name this id in CLIENT TRACKING REDIRECT.
 		if c.session.TryOpen() == "" && !c.learnID() {
@@ -368,4 +367,21 @@ func (c *Client) showRedirect(reply []byte) []byte {
 		return reply
 	}
 	return wire.ReplaceField(reply, "redirect\r\n:", strconv.FormatInt(c.facts.redirect, 10))
+}
+
+// showCaching adds the flag for CLIENT CACHING to a reply to CLIENT TRACKINGINFO, where Redis
+// has it. The upstream gets CACHING only in front of the command that it is for.
+func (c *Client) showCaching(reply []byte) []byte {
+	mode, flag := "$5\r\noptin\r\n", "$11\r\ncaching-yes\r\n"
+	if !bytes.Contains(reply, []byte(mode)) {
+		mode, flag = "$6\r\noptout\r\n", "$10\r\ncaching-no\r\n"
+	}
+	head, list, found := bytes.Cut(reply, []byte("$5\r\nflags\r\n"))
+	before, after, hasMode := bytes.Cut(list, []byte(mode))
+	if !c.facts.Caching || !found || !hasMode || bytes.HasPrefix(after, []byte(flag)) {
+		return reply
+	}
+	before = bytes.Clone(before)
+	before[1]++ // the number of flags, which has one digit
+	return slices.Concat(head, []byte("$5\r\nflags\r\n"), before, []byte(mode), []byte(flag), after)
 }

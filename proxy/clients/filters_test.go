@@ -93,7 +93,7 @@ func TestKillFilters(t *testing.T) {
 	}
 }
 
-// A line of CLIENT LIST has Redis's fields, and then wait and locks.
+// A line of CLIENT LIST has Redis's fields and no others.
 func TestLine(t *testing.T) {
 	blpop := command.Builtin().Lookup(proxytest.Words("BLPOP k 0"))
 	for name, row := range map[string]struct {
@@ -103,11 +103,11 @@ func TestLine(t *testing.T) {
 		"it has sent nothing": {
 			status{id: 1, address: "a:1", local: "l:2", waits: waitsForNobody, Facts: Facts{User: "default", Queued: -1}},
 			"id=1 addr=a:1 laddr=l:2 fd=-1 name= age=0 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 " +
-				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL user=default redir=-1 resp=2 lib-name= lib-ver= wait=nobody locks=0\n",
+				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL user=default redir=-1 resp=2 lib-name= lib-ver=\n",
 		},
 		"it waits for a lock": {
 			status{
-				id: 2, address: "a:1", local: "l:2", age: 90 * time.Second, idle: 1900 * time.Millisecond, waits: waitsForLocks, locks: 3,
+				id: 2, address: "a:1", local: "l:2", age: 90 * time.Second, idle: 1900 * time.Millisecond, waits: waitsForLocks,
 				subscriptions: [3]int{1, 2, 3},
 				Facts: Facts{
 					Settings: upstream.Settings{Name: "worker", DB: 4, Version: wire.RESP3, LibName: "redis-py", LibVersion: "5.2.1", NoEvict: true, NoTouch: true},
@@ -116,7 +116,7 @@ func TestLine(t *testing.T) {
 				},
 			},
 			"id=2 addr=a:1 laddr=l:2 fd=-1 name=worker age=90 idle=1 flags=OPxbtBeT db=4 sub=1 psub=2 ssub=3 multi=2 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=77 " +
-				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=blpop user=alice redir=9 resp=3 lib-name=redis-py lib-ver=5.2.1 wait=locks locks=3\n",
+				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=blpop user=alice redir=9 resp=3 lib-name=redis-py lib-ver=5.2.1\n",
 		},
 	} {
 		if got := string(row.status.line(nil)); got != row.want {
@@ -140,6 +140,31 @@ func TestRedirectIn(t *testing.T) {
 	} {
 		if got := redirectIn(proxytest.Words(line)); got != want {
 			t.Errorf("%q: %d, not %d", line, got, want)
+		}
+	}
+}
+
+// TRACKINGINFO shows CLIENT CACHING although the upstream does not know of it yet.
+func TestShowCaching(t *testing.T) {
+	const end = "$8\r\nredirect\r\n:0\r\n$8\r\nprefixes\r\n*0\r\n"
+	for before, after := range map[string]string{
+		"*6\r\n$5\r\nflags\r\n*2\r\n$2\r\non\r\n$5\r\noptin\r\n" + end:                       "*6\r\n$5\r\nflags\r\n*3\r\n$2\r\non\r\n$5\r\noptin\r\n$11\r\ncaching-yes\r\n" + end,
+		"%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$6\r\noptout\r\n$6\r\nnoloop\r\n" + end:      "%3\r\n$5\r\nflags\r\n~4\r\n$2\r\non\r\n$6\r\noptout\r\n$10\r\ncaching-no\r\n$6\r\nnoloop\r\n" + end,
+		"%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$5\r\noptin\r\n$11\r\ncaching-yes\r\n" + end: "",
+		"%3\r\n$5\r\nflags\r\n~2\r\n$2\r\non\r\n$5\r\nbcast\r\n" + end:                       "",
+		"-NOPERM no\r\n": "",
+		"":               "",
+	} {
+		c := &Client{}
+		if got := string(c.showCaching([]byte(before))); got != before {
+			t.Errorf("without CACHING: %q", got)
+		}
+		c.facts.Caching = true
+		if after == "" {
+			after = before
+		}
+		if got := string(c.showCaching([]byte(before))); got != after {
+			t.Errorf("%q: got %q, want %q", before, got, after)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Facts struct {
 	Monitors    bool
 	Tracks      bool // CLIENT TRACKING is on
 	Broadcast   bool // with BCAST
+	Caching     bool // CLIENT CACHING was sent for the next command
 
 	redirect int64
 }
@@ -32,7 +33,6 @@ type status struct {
 	address, local string
 	age, idle      time.Duration
 	subscriptions  [3]int // by wire.Family
-	locks          int64  // taken here
 	waits          string // for whom the client waits: locks, upstream or nobody
 }
 
@@ -82,8 +82,9 @@ const (
 )
 
 // line appends the client's line in CLIENT LIST. The fields are those of Redis 7.2, in its
-// order, and then wait and locks. Sessions share their buffers, so the fields about buffers are 0, and
-// fd is -1 as for a client without a socket in Redis.
+// order, and no others: go-redis before 9.19 refuses a line with a field that it does not know.
+// Sessions share their buffers, so the fields about buffers are 0, and fd is -1 as for a client
+// without a socket in Redis.
 func (s *status) line(dst []byte) []byte {
 	text := func(field, value string) { dst = append(append(dst, field...), value...) }
 	number := func(field string, n int64) { dst = strconv.AppendInt(append(dst, field...), n, 10) }
@@ -107,8 +108,6 @@ func (s *status) line(dst []byte) []byte {
 	number(" resp=", int64(s.Version.Number()))
 	text(" lib-name=", s.LibName)
 	text(" lib-ver=", s.LibVersion)
-	text(" wait=", s.waits)
-	number(" locks=", s.locks)
 	return append(dst, '\n')
 }
 

@@ -19,7 +19,11 @@ import (
 // enter makes a client of the console's process.
 func enter(c *Console) *journal.Client {
 	client := journal.NewClient(3, "10.0.0.3:1", time.Now())
-	c.Clients = func() []journal.ClientInfo { return []journal.ClientInfo{client.Info()} }
+	c.Clients = func() []journal.ClientInfo {
+		info := client.Info()
+		info.WaitsOn = "nobody"
+		return []journal.ClientInfo{info}
+	}
 	return client
 }
 

@@ -15,7 +15,7 @@ func (c *Console) clients(_ context.Context, r *reply, _ Command) {
 	list, now := c.Clients(), time.Now()
 	r.array(len(list))
 	for _, client := range list {
-		r.fields(14)
+		r.fields(15)
 		r.integerField("id", client.ID)
 		r.textField("addr", client.Address)
 		r.textField("name", client.Name)
@@ -27,6 +27,7 @@ func (c *Console) clients(_ context.Context, r *reply, _ Command) {
 		r.integerField("age-ms", now.Sub(client.Arrived).Milliseconds())
 		r.integerField("idle-ms", client.Idle.Milliseconds())
 		r.integerField("locks-taken", client.Granted)
+		r.textField("waits-on", client.WaitsOn)
 		r.textField("waits-for", client.Command)
 		r.textField("waits-for-key", client.Key)
 		r.text("waits-ms")

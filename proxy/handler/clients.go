@@ -24,7 +24,7 @@ func (h *handler) facts() clients.Facts {
 	if user := h.auth.Account(); user != nil {
 		facts.User = user.Name
 	}
-	facts.Tracks, facts.Broadcast, _ = h.pubsub.Tracking()
+	facts.Tracks, facts.Broadcast, facts.Caching = h.pubsub.Tracking()
 	return facts
 }
 

@@ -48,6 +48,7 @@ type ClientInfo struct {
 	// The journal does not know these. Package clients does, while the client is connected.
 	LibName, LibVersion string
 	Idle                time.Duration // since bytes last came
+	WaitsOn             string        // who must answer next: locks, upstream or nobody
 }
 
 // NewClient makes a client that has just connected.
@@ -77,14 +78,6 @@ func (c *Client) Introduce(f Facts) {
 		f.Name = strings.Clone(f.Name) // a piece would keep the whole
 	}
 	c.facts = f
-}
-
-// Granted is the number of locks that the client has taken here.
-func (c *Client) Granted() int64 {
-	if c == nil {
-		return 0
-	}
-	return c.granted.Load()
 }
 
 // Begin says that a lock command of the client begins. Leave must come later.

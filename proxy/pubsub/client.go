@@ -241,10 +241,11 @@ func (c *Client) Subscriptions() (count [3]int) {
 	return count
 }
 
-// Tracking tells whether CLIENT TRACKING is on, and whether with BCAST and with REDIRECT.
-func (c *Client) Tracking() (on, broadcast, redirected bool) {
+// Tracking tells whether CLIENT TRACKING is on, whether with BCAST, and whether CLIENT
+// CACHING was sent for the next command.
+func (c *Client) Tracking() (on, broadcast, caching bool) {
 	m := c.tracking.mode
-	return m != nil, m != nil && m.Broadcast, m != nil && m.Redirected
+	return m != nil, m != nil && m.Broadcast, m != nil && c.tracking.caching
 }
 
 // Reset ends all subscriptions and tracking.
