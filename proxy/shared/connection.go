@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
@@ -48,17 +49,15 @@ type connection struct {
 	changed sync.Cond // out has room, full has changed, a member is not behind any more, or the connection or a member has ended
 	out     []byte    // commands to be written
 	queue   []turn
-	head    int         // queue[head:] are not begun
-	turns   int         // number of turns that were begun
-	over    atomic.Bool // changed under mu
-	full    []*Member   // too much was put aside for these: nothing is read
-	stopped turn        // the current one when reading stopped
-	taken   int         // bytes that were put aside for full[0] and that its client took
+	head    int           // queue[head:] are not begun
+	over    atomic.Bool   // changed under mu
+	full    []*Member     // too much was put aside for these: nothing is read
+	stopped turn          // the current one when reading stopped
+	taken   int           // bytes that were put aside for full[0] and that its client took
+	delay   time.Duration // for which slow clients have delayed others lately
 
 	// Only the watch uses these.
-	watched int // the turn that it saw last
-	had     int // the value of taken then
-	looks   int // how often reading had stopped in this turn while others waited
+	had     int // the value of taken when it looked last
 	retired int // how often it was stale
 
 	// Only the reader uses these.
@@ -190,29 +189,36 @@ func (c *connection) isPast() bool { return c.over.Load() || c.stale.Load() }
 // isIdle tells whether no reply is missing.
 func (c *connection) isIdle() bool { return c.owed.Load() == 0 }
 
-// unread returns a member whose client does not read, or reads slowly, while others wait. The
+// unread counts the time for which slow clients delay others. It returns those to be ended. The
 // watch calls it.
-func (c *connection) unread() *Member {
+func (c *connection) unread() []*Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.turns != c.watched {
-		c.watched, c.looks = c.turns, 0
-	}
 	reads := c.taken-c.had >= readsFast
 	c.had = c.taken
-	if reads || len(c.full) == 0 || !c.othersWait(c.full[0]) {
+	if reads || !c.othersWait() {
+		c.delay = max(c.delay-watchEvery/delayEnds, 0)
 		return nil
 	}
-	c.full[0].slow.Store(true)
-	if c.looks++; c.looks < unreadLooks {
-		return nil
+	for _, m := range c.full {
+		m.slow.Store(true)
 	}
-	c.looks = 0
-	return c.full[0]
+	c.delay = min(c.delay, mostDelay) + watchEvery
+	return c.tooSlow()
 }
 
-// othersWait tells whether replies are missing that somebody else still wants.
-func (c *connection) othersWait(slow *Member) bool {
-	waits := func(t turn) bool { return t.count > 0 && t.of != slow && !t.of.gone.Load() }
-	return waits(c.stopped) || slices.ContainsFunc(c.queue[c.head:], waits)
+// tooSlow returns the members to be ended: if slow clients have delayed others for too long, all that
+// are full. The caller holds mu.
+func (c *connection) tooSlow() []*Member {
+	if c.delay < mostDelay || !c.othersWait() {
+		return nil
+	}
+	return slices.Clone(c.full)
+}
+
+// othersWait tells whether reading has stopped, and replies are missing that somebody else still
+// wants. The caller holds mu.
+func (c *connection) othersWait() bool {
+	waits := func(t turn) bool { return t.count > 0 && !t.of.gone.Load() && !slices.Contains(c.full, t.of) }
+	return len(c.full) > 0 && (waits(c.stopped) || slices.ContainsFunc(c.queue[c.head:], waits))
 }

@@ -35,12 +35,13 @@
 // For each client at most 64 KiB are in its socket's buffer, and a little more than twice as
 // much is put aside, which counts in limits.memory. If there is more, or no memory, nothing is
 // read from the connection, and others wait. The watch looks ten times a second. It adds up the
-// time for which one client has stopped the reading during one turn. Time in which the client
-// takes ten megabytes a second does not count. If the sum reaches a second, and another member
-// waits, the watch calls Owner.Unread, and the owner ends that client. So a client that does
-// not read delays others by about a second at most. A client for which others have waited once
-// uses a connection of its own from then on (Member.IsSlow): others should wait for it no
-// second time.
+// time for which clients have stopped the reading while another member waited. Time in which the
+// client takes ten megabytes a second does not count, and a tenth of all other time is taken off. If
+// the sum reaches a second, the watch calls Owner.Unread for all clients that are full then, and the
+// owner ends them. Until the sum falls, a client is ended as soon as it is full. So clients that do
+// not read, however many, delay others by about a second, and then for a tenth of the time at most.
+// A client for which others have waited once uses a connection of its own from then on
+// (Member.IsSlow): others should wait for it no second time.
 //
 // The owner bounds a turn: it must not have more than a small number of commands and bytes
 // unanswered. Write waits while the connection's buffer has more than a megabyte.

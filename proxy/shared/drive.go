@@ -65,11 +65,10 @@ func (c *connection) goOn() {
 	}
 }
 
-// mustStop tells whether nothing may be read now. Only the reader calls it.
+// mustStop tells whether nothing may be read now.
 func (c *connection) mustStop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped = c.turn
 	return len(c.full) > 0
 }
 
@@ -92,7 +91,6 @@ func (c *connection) read() {
 func (c *connection) awaitMembers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped = c.turn
 	for len(c.full) > 0 {
 		c.changed.Wait()
 	}

@@ -134,6 +134,14 @@ func (m *Member) clientLeft() {
 	}
 }
 
+// isUnread is called when others wait because the client does not read.
+func (m *Member) isUnread() {
+	if !m.gone.Swap(true) {
+		m.owner.Unread()
+		m.fail()
+	}
+}
+
 // answered is called when the client has n more replies.
 func (m *Member) answered(n int) {
 	if n > 0 && m.pending.Add(-int64(n)) == 0 {

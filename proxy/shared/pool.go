@@ -22,8 +22,10 @@ const (
 	connections = 2
 	// watchEvery is the pause between two looks of the watch.
 	watchEvery = 100 * time.Millisecond
-	// unreadLooks is the number of looks after which a client that others wait for is ended.
-	unreadLooks = 10
+	// mostDelay is how long the slow clients of a connection, all together, may delay others. The
+	// time counts for delayEnds times as long.
+	mostDelay = time.Second
+	delayEnds = 10
 	// A client that takes readsFast bytes between two looks reads fast.
 	readsFast = 1 << 20
 	// stuck is how long a server may read no commands. Then its connection is closed.
@@ -154,13 +156,13 @@ func (p *Pool) watch() {
 	}
 }
 
-// look ends a client that does not read, and the connection if its server reads nothing or is
-// no longer asked for.
+// look ends clients that do not read, and the connection if its server reads nothing or is no longer
+// asked for.
 func (c *connection) look(current Server) {
 	defer c.catch()
 	c.relieve()
-	if m := c.unread(); m != nil {
-		m.owner.Unread()
+	for _, m := range c.unread() {
+		m.isUnread()
 	}
 	if c.sock.Silent() > unusedAfter && c.isIdle() {
 		c.stale.Store(true)

@@ -12,7 +12,7 @@ var readOnly = []byte("-READONLY")
 // errUnasked means that replies and commands are out of sync.
 var errUnasked = errors.New("a reply that nobody asked for")
 
-// take is feed, and tells the owner if something is wrong. It returns false if the connection must
+// take is feed, and tells the owners if something is wrong. It returns false if the connection must
 // end.
 func (c *connection) take(p []byte) (more bool) {
 	defer c.catch()
@@ -20,7 +20,18 @@ func (c *connection) take(p []byte) (more bool) {
 		c.pool.outOfSync(wrong)
 		return false
 	}
+	for _, m := range c.fed() {
+		m.isUnread()
+	}
 	return true
+}
+
+// fed notes where reading has stopped, if a member is full. It returns those to be ended.
+func (c *connection) fed() []*Member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = c.turn
+	return c.tooSlow()
 }
 
 // feed delivers p, the next bytes from the server. An error means that nothing more may be fed.
@@ -75,7 +86,6 @@ func (c *connection) takeTurn() bool {
 	c.turn = c.queue[c.head]
 	c.queue[c.head] = turn{}
 	c.head++
-	c.turns++
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -332,7 +333,7 @@ func testSlowClientAloneIsKept(t *testing.T, r *rig) {
 		defer c.mu.Unlock()
 		return len(c.full) > 0
 	})
-	for range 3 * unreadLooks {
+	for range 3 * looksToEnd {
 		if c.unread() != nil {
 			t.Fatal("it is ended")
 		}
@@ -345,20 +346,73 @@ func TestFastReaderIsKept(t *testing.T) {
 	c := newConnection(&Pool{}, laneKey{}, nil)
 	fast, other := &Member{}, &Member{}
 	c.full, c.queue = []*Member{fast}, []turn{{of: other, count: 1}}
-	for range 3 * unreadLooks {
+	for range 3 * looksToEnd {
 		c.taken += readsFast
 		if c.unread() != nil {
 			t.Fatal("it is ended")
 		}
 	}
-	for range unreadLooks - 1 {
+	for range looksToEnd - 1 {
 		c.taken += readsFast - 1
 		if c.unread() != nil {
 			t.Fatal("it is ended too early")
 		}
 	}
-	if c.unread() != fast {
+	if !slices.Equal(c.unread(), []*Member{fast}) {
 		t.Error("it is not ended although it reads slowly")
+	}
+}
+
+// looksToEnd is the number of looks after which clients that delay others are ended.
+const looksToEnd = int(mostDelay / watchEvery)
+
+// However many clients do not read, others wait for them a second, not a second for each: the
+// delays add up, and at their end all clients that are full are ended together. After it the next
+// are ended at once, until nobody has delayed anybody for a while.
+func TestSlowClientsAreEndedTogether(t *testing.T) {
+	c := newConnection(&Pool{}, laneKey{}, nil)
+	first, second, third, other := &Member{}, &Member{}, &Member{}, &Member{}
+	c.queue = []turn{{of: other, count: 1}}
+	stop := func(looks int, full ...*Member) (ended []*Member) {
+		c.full = full
+		if ended = c.fed(); ended != nil {
+			return ended
+		}
+		for range looks - 1 {
+			if c.unread() != nil {
+				t.Fatal("they are ended too early")
+			}
+		}
+		return c.unread()
+	}
+	if stop(looksToEnd/2, first) != nil {
+		t.Fatal("the first is ended too early")
+	}
+	if ended := stop(looksToEnd-looksToEnd/2, second, third); !slices.Equal(ended, []*Member{second, third}) {
+		t.Errorf("after the second in which others waited %d of two are ended", len(ended))
+	}
+	for _, m := range []*Member{first, second} {
+		if c.full = []*Member{m}; !slices.Equal(c.fed(), c.full) {
+			t.Error("the next is not ended at once")
+		}
+	}
+	c.full = nil
+	for range 2 {
+		_ = c.unread()
+	}
+	if stop(1, first) == nil {
+		t.Error("others wait once more for longer than a look")
+	}
+	c.full = nil
+	for range (looksToEnd + 1) * delayEnds {
+		_ = c.unread()
+	}
+	if stop(looksToEnd, first) == nil {
+		t.Error("it is not ended")
+	}
+	c.full, c.queue[0].of = []*Member{first, other}, first
+	if c.fed() != nil {
+		t.Error("clients are ended although nobody else waits")
 	}
 }
 
