@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
@@ -126,20 +127,63 @@ func (o *objects) judge() (wrong []string) {
 		}
 		for _, ingress := range rule.Spec.Ingress {
 			for _, peer := range ingress.From {
-				if len(o.chosen(peer.PodSelector)) == 0 {
+				if peer.NamespaceSelector == nil && len(o.chosen(peer.PodSelector)) == 0 {
 					complain("network policy %s lets nobody in", rule.Name)
 				}
 			}
 			for _, port := range ingress.Ports {
 				for _, pod := range chosen {
-					if !hasPort(pod.Spec, *port.Port) {
+					if port.EndPort == nil && !hasPort(pod.Spec, *port.Port) {
 						complain("network policy %s: no pod has the port %s", rule.Name, port.Port.String())
 					}
 				}
 			}
 		}
 	}
+	for name, pod := range o.pods {
+		for _, container := range containers(pod.Spec) {
+			for _, port := range container.Ports {
+				if port.Name == "admin" && o.open(pod, port) {
+					complain("everybody reaches the admin port of %s", name)
+				}
+			}
+		}
+	}
 	return wrong
+}
+
+// open tells whether every pod of the cluster may reach this port.
+func (o *objects) open(pod core.PodTemplateSpec, port core.ContainerPort) bool {
+	governed := false
+	for _, rule := range o.policies {
+		if !selects(&rule.Spec.PodSelector, pod) {
+			continue
+		}
+		governed = true
+		for _, ingress := range rule.Spec.Ingress {
+			if len(ingress.From) == 0 && (len(ingress.Ports) == 0 || slices.ContainsFunc(ingress.Ports, func(p networking.NetworkPolicyPort) bool { return covers(p, port) })) {
+				return true
+			}
+		}
+	}
+	return !governed
+}
+
+// covers tells whether a rule of a policy is about this TCP port.
+func covers(rule networking.NetworkPolicyPort, port core.ContainerPort) bool {
+	switch {
+	case rule.Protocol != nil && *rule.Protocol != core.ProtocolTCP:
+		return false
+	case rule.Port == nil:
+		return true
+	case rule.Port.Type == intstr.String:
+		return rule.Port.StrVal == port.Name
+	}
+	last := rule.Port.IntVal
+	if rule.EndPort != nil {
+		last = *rule.EndPort
+	}
+	return rule.Port.IntVal <= port.ContainerPort && port.ContainerPort <= last
 }
 
 // judgePod checks the references within a pod.
