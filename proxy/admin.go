@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/page"
 )
 
@@ -20,7 +21,7 @@ import (
 // /healthz says that the process lives. /readyz says whether locks can be decided, and
 // which masters do not vote. Package page serves the page and the JSON. POST /reload
 // reloads the configuration. It is refused from other machines, because it needs no
-// password.
+// password. Probes may ask for the first three by any name; the rest is guarded.
 type adminServer struct {
 	http http.Server
 	page *page.Page
@@ -33,10 +34,12 @@ type adminServer struct {
 const moveKeysParameter = "move-keys"
 
 // newAdminServer calls ready for each /readyz and reload for each /reload. The client gets
-// the error of reload as the reason. The context of reload ends when the client leaves.
-func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error), shown *page.Page) *adminServer {
-	mux := http.NewServeMux()
-	shown.Register(mux)
+// the error of reload as the reason. The context of reload ends when the client leaves. settings
+// returns the active configuration.
+func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error), shown *page.Page, settings func() *config.Config) *adminServer {
+	mux, inner := http.NewServeMux(), http.NewServeMux()
+	mux.Handle("/", guarded(inner, settings))
+	shown.Register(inner)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "ok\n")
@@ -49,9 +52,13 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 		}
 		io.WriteString(w, now.text+"\n")
 	})
-	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
-		if !fromThisMachine(r) {
+	inner.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !fromThisMachine(r):
 			http.Error(w, "a reload must be requested from the machine of the proxy", http.StatusForbidden)
+			return
+		case r.Header.Get(reloadHeader) == "":
+			http.Error(w, "a reload needs the header "+reloadHeader+": 1; redlock-proxy -reload sends it", http.StatusForbidden)
 			return
 		}
 		report, err := reload(r.Context(), r.URL.Query().Has(moveKeysParameter))

@@ -31,7 +31,7 @@ func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() readine
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin := newAdminServer(reg, ready, nil, testPage())
+	admin := newAdminServer(reg, ready, nil, testPage(), config.Demo)
 	served := make(chan error, 1)
 	go func() { served <- admin.serve(listener) }()
 	t.Cleanup(func() {
@@ -164,7 +164,7 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 	admin := newAdminServer(prometheus.NewRegistry(), nil, func(_ context.Context, moveKeys bool) (string, error) {
 		asked, moved = asked+1, moveKeys
 		return "reloaded\nand more", refusal
-	}, testPage())
+	}, testPage(), config.Demo)
 	web := httptest.NewServer(admin.http.Handler)
 	defer web.Close()
 	cfg := config.Demo()
@@ -194,7 +194,8 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 		local, _ := net.ResolveTCPAddr("tcp", ends.local)
 		request := httptest.NewRequest(http.MethodPost, "/reload", nil)
 		request = request.WithContext(context.WithValue(request.Context(), http.LocalAddrContextKey, local))
-		request.RemoteAddr = ends.remote
+		request.Header.Set(reloadHeader, "1")
+		request.Host, request.RemoteAddr = ends.local, ends.remote
 		answer := httptest.NewRecorder()
 		admin.http.Handler.ServeHTTP(answer, request)
 		if allowed := answer.Code != http.StatusForbidden; allowed != ends.allowed {
@@ -203,6 +204,66 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 	}
 	if asked != 6 {
 		t.Errorf("asked for %d times", asked)
+	}
+}
+
+// A web page in an operator's browser neither reads nor changes anything, whichever name leads to
+// the admin address. Probes ask by names that nobody lists.
+func TestWebPagesAreRefused(t *testing.T) {
+	cfg := config.Demo()
+	cfg.Admin, cfg.AdminHosts = "db.example:9380", []string{"locks.example.com"}
+	reloads := 0
+	admin := newAdminServer(prometheus.NewRegistry(), func() readiness { return readiness{ready: true} }, func(context.Context, bool) (string, error) {
+		reloads++
+		return "", nil
+	}, testPage(), func() *config.Config { return cfg })
+	status := func(method, path, host string, headers ...string) int {
+		request := httptest.NewRequest(method, path, nil)
+		request.Host, request.RemoteAddr = host, "127.0.0.1:5000"
+		for i := 0; i < len(headers); i += 2 {
+			request.Header.Set(headers[i], headers[i+1])
+		}
+		answer := httptest.NewRecorder()
+		admin.http.Handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	for _, host := range []string{"localhost", "LOCALHOST.:9380", "127.0.0.1:9380", "[::1]:9380", "10.0.0.7", "::1", "db.example:9380", "Locks.Example.com.:443", ""} {
+		if got := status(http.MethodGet, "/status.json", host); got != http.StatusOK {
+			t.Errorf("asked as %q: %d", host, got)
+		}
+	}
+	for _, host := range []string{"evil.example:9380", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "locks.example.com.evil.example", "["} {
+		for _, path := range []string{"/", "/status.json", "/events", "/locks.json", "/nothing"} {
+			if got := status(http.MethodGet, path, host); got != http.StatusForbidden {
+				t.Errorf("%s asked as %q: %d", path, host, got)
+			}
+		}
+		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+			if got := status(http.MethodGet, path, host); got != http.StatusOK {
+				t.Errorf("%s asked as %q: %d", path, host, got)
+			}
+		}
+		if got := status(http.MethodPost, "/reload", host, reloadHeader, "1"); got != http.StatusForbidden {
+			t.Errorf("a reload asked for as %q: %d", host, got)
+		}
+	}
+	for _, headers := range [][]string{
+		{},
+		{"Origin", "http://localhost:9380"},
+		{"Origin", "http://evil.example", reloadHeader, "1"},
+		{"Origin", "null", reloadHeader, "1"},
+		{"Sec-Fetch-Site", "cross-site", reloadHeader, "1"},
+		{"Sec-Fetch-Site", "same-site", reloadHeader, "1"},
+	} {
+		if got := status(http.MethodPost, "/reload?move-keys", "localhost:9380", headers...); got != http.StatusForbidden {
+			t.Errorf("a reload with %q: %d", headers, got)
+		}
+	}
+	if reloads > 0 {
+		t.Errorf("%d reloads", reloads)
+	}
+	if got := status(http.MethodPost, "/reload", "localhost:9380", reloadHeader, "1"); got != http.StatusOK || reloads != 1 {
+		t.Errorf("a reload by the program: %d", got)
 	}
 }
 

@@ -89,6 +89,7 @@ func askAdmin(ctx context.Context, admin, method, path string) (answer string, e
 	if err != nil {
 		return "", err
 	}
+	request.Header.Set(reloadHeader, "1")
 	transport := &http.Transport{DisableKeepAlives: true} // and no HTTP proxy of the environment
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

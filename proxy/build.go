@@ -56,7 +56,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		if p.web, err = listen("admin", cfg.Admin); err != nil {
 			return err
 		}
-		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage())
+		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage(), func() *config.Config { return p.current.Load().Config })
 		p.admin.http.ErrorLog = server.HTTPErrors(p.log)
 	}
 	if err := p.startEmbedded(cfg); err != nil {

@@ -48,6 +48,11 @@ func (c configChecks) addresses() {
 	c.check("listen", CheckListen(cfg.Listen, true))
 	c.check("tls.listen", CheckListen(cfg.TLS.Listen, false))
 	c.check("admin", CheckListen(cfg.Admin, false))
+	for i, name := range cfg.AdminHosts {
+		if name == "" || strings.ContainsAny(name, ":/* ") {
+			c.fail(elementKey("admin_hosts", i), "is not a host name; write each name in full, without a scheme and a port, such as locks.example.com")
+		}
+	}
 	if cfg.Listen == "" && cfg.TLS.Listen == "" && c.sound("listen") && c.sound("tls") {
 		c.fail("listen", "is empty and tls.listen is not set, so no client could connect")
 	}

@@ -22,7 +22,8 @@ type Config struct {
 	// UnixPermissions are the permissions of Listen's socket, if Listen is a unix: path.
 	UnixPermissions fs.FileMode `yaml:"unix_permissions"`
 	TLS             TLS         `yaml:"tls"`
-	Admin           string      `yaml:"admin"` // host:port; empty: no admin server
+	Admin           string      `yaml:"admin"`                                                     // host:port; empty: no admin server
+	AdminHosts      []string    `yaml:"admin_hosts" list:"host names such as [locks.example.com]"` // besides localhost, IP addresses and Admin's host
 	Upstream        Upstream    `yaml:"upstream"`
 	Masters         Masters     `yaml:"masters"`
 
@@ -235,6 +236,7 @@ func Demo() *Config {
 		Listen:          "127.0.0.1:6380",
 		UnixPermissions: 0o700,
 		Admin:           "127.0.0.1:9380",
+		AdminHosts:      []string{},
 		Upstream:        Upstream{Kind: UpstreamEmbedded},
 		Masters:         Masters{Embedded: true},
 

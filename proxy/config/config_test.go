@@ -96,7 +96,7 @@ upstream_connections: shared
 		t.Fatal(err)
 	}
 	want := &Config{
-		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770,
+		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770, AdminHosts: []string{},
 		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Wait: 1500 * time.Millisecond, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB, Renew: 10 * time.Minute, Release: true}, {Match: "d*", DB: route.AnyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,

@@ -21,7 +21,7 @@ master_timeout: 50ms
 
 const (
 	wantURL        = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
-	wantTop        = "listen, unix_permissions, tls, admin, upstream, masters, upstream_connections, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
+	wantTop        = "listen, unix_permissions, tls, admin, admin_hosts, upstream, masters, upstream_connections, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
 	wantListen     = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration   = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
 	wantLeastDelay = "is too short; it must be 2.04s at least with master_timeout 50ms and clock_drift 0.01, because a proxy may take that long to write a master's marker, and the master must not vote before that"
@@ -96,6 +96,8 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"admin: unix:/run/sock", `f.yaml:2: admin: "unix:/run/sock" is not an address with a port from 0 to 65535; allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380`},
 		{"admin: 0.0.0.0:6380", `f.yaml:2: admin: 0.0.0.0:6380 is the listen address; the two need different ports`},
 		{"admin: localhost:6380", `f.yaml:2: admin: localhost:6380 is the listen address; the two need different ports`},
+		{"admin_hosts: a", `f.yaml:9: admin_hosts: must be a list of host names such as [locks.example.com]`},
+		{"admin_hosts: [a, 'a:1']", `f.yaml:9: admin_hosts[1]: is not a host name; write each name in full, without a scheme and a port, such as locks.example.com`},
 		{"admin: null", `f.yaml:2: admin: has no value; write one (the texts ~ and null need quotes), or leave the key out`},
 
 		{`listen: ""`, `f.yaml:1: listen: is empty and tls.listen is not set, so no client could connect`},

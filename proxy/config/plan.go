@@ -31,6 +31,7 @@ func PlanReload(old, next *Config) (Plan, error) {
 	r.fixed("log.format", old.Log.Format, next.Log.Format)
 	r.upstream()
 	r.masters()
+	r.changed("admin_hosts", cmp.Or(strings.Join(old.AdminHosts, " "), "-"), cmp.Or(strings.Join(next.AdminHosts, " "), "-"))
 	if !slices.EqualFunc(old.Locks, next.Locks, func(a, b route.Rule) bool { return DescribeRule(a) == DescribeRule(b) }) {
 		r.note("locks", DescribeRules(old.Locks), DescribeRules(next.Locks))
 	}

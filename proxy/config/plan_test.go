@@ -57,6 +57,7 @@ func TestReloadChanges(t *testing.T) {
 		{"info", "debug", []string{"log.level: info -> debug"}, false, -1, nil},
 		{"{password: hunter1}", "{password: hunter2}", []string{"auth.password"}, false, -1, nil},
 		{"u:hunter1@up:1", "u:hunter2@up:1", []string{"upstream: credentials"}, false, -1, []string{"upstream"}},
+		{"9380", "9380\nadmin_hosts: [a.example]", []string{"admin_hosts: - -> a.example"}, false, -1, nil},
 		{"@up:1", "@up:1/3", []string{"upstream: database: 0 -> 3"}, false, -1, nil},
 		{"redis://u:hunter1@up:1", "none", []string{"upstream: up:1 -> none"}, false, -1, nil},
 		{"@up:1", "@other:1", []string{"upstream: up:1 -> other:1"}, false, -1, nil},

@@ -107,7 +107,7 @@ func Refused(hazards []Hazard) error {
 }
 
 // openHazards are listen addresses at which a client from another machine needs neither
-// a password nor a certificate. That is fine if the network keeps strangers out. So only
+// a password nor a certificate, and an admin address that it reaches. That is fine if the network keeps strangers out. So only
 // -check reports it, and no metric does.
 func openHazards(cfg *config.Config) []Hazard {
 	var found hazardList
@@ -116,8 +116,11 @@ func openHazards(cfg *config.Config) []Hazard {
 			found.add(hazardWarning, "open", "", "%s (%s) accepts everyone who can reach it, without a password: set auth.password, or restrict access in the network", key, address)
 		}
 	}
+	if cfg.Admin != "" && beyondLoopback(cfg.Admin) {
+		found.add(hazardWarning, "open", "", "admin (%s) shows the keys of all locks and the clients to everyone who can reach it: let only operators, by the network", cfg.Admin)
+	}
 	if cfg.Auth.Password != "" || len(cfg.Auth.Users) > 0 || cfg.Auth.Upstream {
-		return nil
+		return found
 	}
 	open("listen", cfg.Listen)
 	if cfg.TLS.AuthClients != "yes" {

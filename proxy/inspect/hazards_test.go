@@ -142,7 +142,8 @@ func TestOpenHazards(t *testing.T) {
 		{"everybody", config.Config{Listen: "0.0.0.0:6380", TLS: config.TLS{Listen: "10.0.0.1:6390"}}, "listen (0.0.0.0:6380), tls.listen (10.0.0.1:6390)"},
 		{"every address", config.Config{Listen: ":6380"}, "listen (:6380)"},
 		{"a name", config.Config{Listen: "db.example:6380"}, "listen (db.example:6380)"},
-		{"loopback", config.Config{Listen: "[::1]:6380", TLS: config.TLS{Listen: "localhost:6390"}}, ""},
+		{"the page", config.Config{Listen: ":6380", Admin: ":9380", Auth: config.Auth{Password: "hunter2"}}, "admin (:9380)"},
+		{"loopback", config.Config{Listen: "[::1]:6380", Admin: "127.0.0.1:9380", TLS: config.TLS{Listen: "localhost:6390"}}, ""},
 		{"certificates", config.Config{Listen: "127.0.0.1:6380", TLS: certificates}, ""},
 		{"a socket", config.Config{Listen: "unix:/run/redlock-proxy.sock"}, ""},
 		{"a password", config.Config{Listen: ":6380", Auth: config.Auth{Password: "hunter2"}}, ""},
@@ -151,6 +152,7 @@ func TestOpenHazards(t *testing.T) {
 		var open []string
 		for _, hazard := range openHazards(&row.cfg) {
 			address, _, _ := strings.Cut(hazard.text, " accepts everyone")
+			address, _, _ = strings.Cut(address, " shows the keys of all locks")
 			open = append(open, address)
 		}
 		if got := strings.Join(open, ", "); got != row.open {

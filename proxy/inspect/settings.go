@@ -55,6 +55,7 @@ func settingsOf(cfg *config.Config) settingList {
 		row("tls", cfg.TLS.Describe())
 	}
 	row("admin", orDash(cfg.Admin))
+	row("admin_hosts", orDash(strings.Join(cfg.AdminHosts, ", ")))
 	row("upstream", cfg.Upstream)
 	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.Quorum()))
 	row("upstream_connections", cfg.UpstreamConnections)
