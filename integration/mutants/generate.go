@@ -43,15 +43,17 @@ type generator struct {
 	in      string
 	seen    map[string]int // how often a key occurred in this file
 	rules   map[int]string // by the line that follows: see named
+	kept    int            // how many rules have their mutant
 	// onlyRules leaves all but named rules alone, in a function that does not decide.
 	onlyRules bool
 	parents   []ast.Node
 }
 
 // generate returns the file's text with its mutants built in, or nothing if it has none.
-func generate(of subject, s source, f sourceFile, mutants *[]mutant) string {
+func generate(of subject, s source, f sourceFile, mutants *[]mutant) (string, error) {
 	g := &generator{subject: of, source: s, file: f, mutants: mutants, seen: map[string]int{}}
 	g.rules = g.named()
+	named := len(g.rules)
 	for _, d := range f.parsed.Decls {
 		d, ok := d.(*ast.FuncDecl)
 		if !ok || d.Body == nil {
@@ -59,32 +61,18 @@ func generate(of subject, s source, f sourceFile, mutants *[]mutant) string {
 		}
 		g.in = nameOf(d)
 		g.onlyRules = len(of.functions) > 0 && !slices.Contains(of.functions, g.in)
-		if !g.onlyRules || len(g.rules) > 0 {
+		if !g.onlyRules || named > 0 {
 			g.parents = nil
 			ast.Inspect(d.Body, g.visit)
 		}
 	}
+	if named > g.kept {
+		return "", fmt.Errorf("%s: a comment %q stands above nothing that can be left out", f.path, ruleMark)
+	}
 	if len(g.edits) == 0 {
-		return ""
+		return "", nil
 	}
-	return g.weave()
-}
-
-// ruleMark begins a comment that names the rule which the statement below it keeps. Such a
-// statement is dropped in a mutant, whatever it does.
-const ruleMark = "// rule: "
-
-// named returns the names of the file's rules by the lines of their statements.
-func (g *generator) named() map[int]string {
-	rules := map[int]string{}
-	for _, group := range g.file.parsed.Comments {
-		for _, c := range group.List {
-			if name, ok := strings.CutPrefix(c.Text, ruleMark); ok {
-				rules[g.source.positions.Position(group.End()).Line+1] = name
-			}
-		}
-	}
-	return rules
+	return g.weave(), nil
 }
 
 func nameOf(d *ast.FuncDecl) string {
@@ -115,8 +103,11 @@ func (g *generator) visit(n ast.Node) bool {
 		parent = g.parents[len(g.parents)-1]
 	}
 	g.parents = append(g.parents, n)
-	if s, ok := n.(ast.Stmt); ok {
-		g.statement(s, parent)
+	switch n := n.(type) {
+	case ast.Stmt:
+		g.statement(n, parent)
+	case ast.Expr:
+		g.part(n, parent)
 	}
 	if g.onlyRules {
 		return true
@@ -257,17 +248,25 @@ func (g *generator) statement(s ast.Stmt, parent ast.Node) {
 	if clause, ok := parent.(*ast.CommClause); ok && clause.Comm == s {
 		return
 	}
-	rule := g.rules[g.source.positions.Position(s.Pos()).Line]
+	rule := g.ruleOf(s)
 	if rule == "" && !g.subject.isPure {
 		return
 	}
 	switch s := s.(type) {
+	case *ast.ReturnStmt:
+		if rule != "" && len(s.Results) == 1 {
+			g.leaveOut(s.Results[0], rule)
+		}
+		return
 	case *ast.ExprStmt:
 		call, ok := s.X.(*ast.CallExpr)
 		if !ok || isExempt(g.textOf(call.Fun)) {
 			return
 		}
 	case *ast.AssignStmt:
+		if s.Tok == token.DEFINE && rule != "" && len(s.Rhs) == len(s.Lhs) {
+			g.leaveOut(s.Rhs[0], rule)
+		}
 		if s.Tok == token.DEFINE || isBlank(s.Lhs) {
 			return
 		}
@@ -278,6 +277,7 @@ func (g *generator) statement(s ast.Stmt, parent ast.Node) {
 	change := "dropped"
 	if rule != "" {
 		change = "dropped, the rule that " + rule
+		g.kept++
 	}
 	n := g.add(s, change)
 	g.wrap(s, fmt.Sprintf("if !chosen_.Is(%d) { ", n), " }")

@@ -1,8 +1,9 @@
 // Mutants looks for rules that no test misses. It changes the code of the packages that
 // decide about locks in one place at a time: a condition, a part of one, a bound, a term
 // of a sum, a call, an assignment. In a package that does I/O a call or an assignment is
-// dropped only below a comment that begins "rule:" and names the rule. Each such mutant must make a test fail, or stand in
-// a file of survivors/ with the reason why it need not.
+// dropped only below a comment that begins "rule:" and names the rule, and so is a value
+// anywhere. Each such mutant must make a test fail, or stand in a file of survivors/ with the
+// reason why it need not.
 //
 //	go run ./integration/mutants -changed          packages that changed since they were tried
 //	go run ./integration/mutants -all              all packages, and the accepted survivors, too
@@ -119,7 +120,11 @@ func generateAll(chosen []subject) (mutants []mutant, woven map[string]string, e
 	woven = map[string]string{}
 	for i, source := range sources {
 		for _, f := range source.files {
-			if text := generate(chosen[i], source, f, &mutants); text != "" {
+			text, err := generate(chosen[i], source, f, &mutants)
+			if err != nil {
+				return nil, nil, err
+			}
+			if text != "" {
 				woven[f.path] = text
 			}
 		}

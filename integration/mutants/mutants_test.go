@@ -42,6 +42,15 @@ func TestMutantsOfAnExample(t *testing.T) {
 	}
 }
 
+// A rule whose comment stands in a wrong place would have no mutant.
+func TestRulesStandAboveWhatCanBeLeftOut(t *testing.T) {
+	t.Chdir("../..")
+	_, _, err := generateAll([]subject{{dir: "integration/mutants/testdata/misplaced"}})
+	if err == nil || !strings.Contains(err.Error(), "misplaced.go: a comment") {
+		t.Error(err)
+	}
+}
+
 func TestSurvivorsHaveReasons(t *testing.T) {
 	for _, c := range []struct{ text, wrong string }{
 		{"# It only saves time.\n# Nothing else.\na/b.go F: never: x\na/b.go F: always: x\n\n# Another.\na/c.go G: dropped: y\n", ""},

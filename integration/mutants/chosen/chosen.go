@@ -68,7 +68,7 @@ func Greater[T cmp.Ordered](n int, a, b T) bool { return a > b || Is(n) && a == 
 // GreaterEqual is a >= b, and a > b in mutant n.
 func GreaterEqual[T cmp.Ordered](n int, a, b T) bool { return a > b || !Is(n) && a == b }
 
-// Term is a term of a sum, and nothing in mutant n.
+// Term is a term of a sum or another value, and zero in mutant n.
 func Term[T any](n int, term T) (t T) {
 	if Is(n) {
 		return t

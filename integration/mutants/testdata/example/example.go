@@ -76,3 +76,27 @@ func CountDown(n int) (steps int) {
 func Either(a, b, c bool) bool {
 	return a && b || c
 }
+
+// A Mark has rules for its values.
+type Mark struct {
+	Name string
+	At   int
+}
+
+func NewMark(name string, at int) Mark {
+	// rule: a mark has a place
+	place := at
+	name = trimmed(
+		// rule: a mark's name is its own
+		name)
+	return Mark{
+		// rule: a mark has a name
+		Name: name,
+		At:   place,
+	}
+}
+
+func trimmed(name string) string {
+	// rule: a name is as it was given
+	return name
+}

@@ -43,3 +43,9 @@ func TestEither(t *testing.T) {
 		t.Error("not as it should be")
 	}
 }
+
+func TestMark(t *testing.T) {
+	if m := NewMark("here", 7); m.Name != "here" {
+		t.Error("not as it should be")
+	}
+}
