@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,27 @@ func TestTimelineATokenNeedsAQuorum(t *testing.T) {
 		w.put("A A A A A", 20*second)
 		if o := tokenOf(t, w.locker, 0, tokenA); o.Verdict != NoQuorum || !strings.HasPrefix(o.NoQuorumError(), "QUORUMLOST ") {
 			t.Errorf("after %d, with two of five masters: %+v", last, o)
+		}
+	})
+}
+
+// After the largest token that a script can calculate with, no process gives another.
+func TestTimelineTheLargestTokenIsTheLast(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 20*second)
+		w.mustToken(w.locker, 0)
+		for _, m := range w.masters {
+			text, _ := marker.CutToken(m.value(marker.Key))
+			m.put(marker.Key, fmt.Sprintf("%s token=%d", text, marker.MostToken-1), 0)
+		}
+		w.elapse(second)
+		if last := w.mustToken(w.locker, 0); last != marker.MostToken {
+			t.Errorf("%d is not the largest token", last)
+		}
+		for _, l := range []*Locker{w.locker, w.another(timelineConfig())} {
+			if o := tokenOf(t, l, 0, tokenA); o.Verdict != Lost || !strings.Contains(o.Err, "largest fencing token") {
+				t.Errorf("after the largest token: %+v", o)
+			}
 		}
 	})
 }

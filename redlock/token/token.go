@@ -55,6 +55,9 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 	began := time.Now()
 	for try := 0; ; try++ {
 		token := g.next()
+		if token > marker.MostToken {
+			return ballot.Outcome{Verdict: ballot.Lost, Err: usedUp}
+		}
 		b := g.poll(r, token, marker.FirstToken(began))
 		g.learn(b.Answers)
 		o := b.Outcome()
@@ -68,9 +71,6 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 			if quorum.Count(b.Answers, isNoString).Agree() == ballot.Won {
 				o.Err = wrongType
 			}
-			return o
-		case g.last.Load() >= marker.MostToken:
-			o.Err = usedUp
 			return o
 		case time.Since(began) > patience:
 			o.Verdict, o.Outrun = ballot.NoQuorum, true
