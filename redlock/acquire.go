@@ -81,7 +81,9 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 // true if it came to nothing because a master failed, and masters that were spared may
 // make up for that. An error says that the client has gone.
 func (l *Locker) acquireInTurn(a *acquisition, shares bool) (o Outcome, granted int, again bool, err error) {
-	turn, err := l.lanes.Enter(a.ctx, a.db, a.key[:], lane.Queueing{Acquires: true, Shares: shares})
+	turn, err := l.lanes.Enter(a.ctx, a.db,
+		// rule: acquires of one key take turns
+		a.key[:], lane.Queueing{Acquires: true, Shares: shares})
 	switch {
 	case err != nil:
 		return o, 0, false, err

@@ -56,7 +56,9 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	key := string(r.Key) // debts outlive the call
 	// An extension goes before those that wait, but not in the middle of another
 	// request. Votes that the other one is about to lose would count for this one.
-	turn, err := l.lanes.Enter(ctx, r.DB, []string{key}, lane.Queueing{Next: true})
+	turn, err := l.lanes.Enter(ctx, r.DB,
+		// rule: an extension takes its turn
+		[]string{key}, lane.Queueing{Next: true})
 	if err != nil {
 		return Outcome{Verdict: Lost}
 	}
@@ -76,10 +78,11 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 func (l *Locker) extendOnce(ctx context.Context, r ExtendRequest, key string) Outcome {
 	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), r.command()...)
 	b := ballot.Poll(l.box, frames, ballot.Question[extension]{
-		Kind:    KindExtend,
-		DB:      r.DB,
-		Left:    ctx.Done(),
-		Keys:    []string{key},
+		Kind: KindExtend,
+		DB:   r.DB,
+		Left: ctx.Done(),
+		Keys: []string{key},
+		// rule: an extension asks no master that owes a vote
 		Creates: true,
 		TTL:     l.masters.Covered(r.TTL),
 		Gives:   r.TTL,

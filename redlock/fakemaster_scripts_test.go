@@ -84,7 +84,7 @@ func number(arg []byte) int64 {
 
 func (m *fakeMaster) runRelease(db int, key []byte, argv [][]byte) []byte {
 	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) {
+	if !equalArg(e, ok, argv[0]) && !(ok && m.bareDEL) {
 		return replyInteger(0)
 	}
 	switch limit := number(argv[1]); {

@@ -35,6 +35,7 @@ type fakeMaster struct {
 	backlog  bool  // it was a replica, or has one, and counts what it writes
 	offset   int64 // that count
 	watch    func(execution)
+	bareDEL  bool          // to release.lua all values are equal
 	misread  time.Duration // added to its clock for the last command of each transaction
 	claimed  bool          // a fault of the simulation uses it
 	running  sync.WaitGroup

@@ -179,7 +179,9 @@ type watchedLife struct {
 func (l *looks) begin() (number int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count, l.missed = l.count+1, false
+	l.count++
+	// rule: a DEL that has deleted a counter looks no more
+	l.missed = false
 	return l.count
 }
 

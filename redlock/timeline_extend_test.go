@@ -142,6 +142,87 @@ func TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes(t *testing.T) {
 	})
 }
 
+// An extension that was won is asked for once.
+func TestTimelineAnExtensionIsNotRepeated(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.Retry = Retry{Count: 3}
+	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", 10*second)
+		o, took := w.extend(20 * second)
+		w.wantVerdict(o, took, Won, time.Millisecond)
+		w.wantHeard(0, "GET, PEXPIRE")
+	})
+}
+
+// A master that failed gets no expiry that nobody won.
+func TestTimelineAnExpiryThatWasNotWonIsNotDelivered(t *testing.T) {
+	onTimeline(t, "ok ok ok ok lost", func(t *testing.T, w *timeline) {
+		w.put("A A B C A", 10*second)
+		if o, _ := w.extend(60 * second); o.Verdict != NoQuorum {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(second)
+		if left := w.masters[4].ttl(key); left > 9*second {
+			t.Errorf("where the extension was missed, the lock lives for %v", left)
+		}
+	})
+}
+
+// A master whose copy does not meet the condition has not missed the expiry.
+func TestTimelineACopyThatDoesNotMeetTheConditionIsNotExtended(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A - -", 90*second)
+		w.put("- - - A A", 10*second)
+		if o := w.locker.Extend(t.Context(), ExtendRequest{Key: []byte(key), TTL: 50 * second, Condition: "LT"}); o.Verdict != Won {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(999 * time.Millisecond)
+		w.wantTTLs(49*second, 49*second, 49*second, 9*second, 9*second)
+	})
+}
+
+// A master whose answer to a PERSIST was lost keeps its copy.
+func TestTimelineAPersistDeliversNoExpiry(t *testing.T) {
+	onTimeline(t, "ok ok ok ok cut", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", 10*second)
+		if o := w.locker.Extend(t.Context(), ExtendRequest{Key: []byte(key), Persist: true}); o.Verdict != Won {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(5 * second)
+		w.wantTTLs(-1, -1, -1, -1, -1)
+	})
+}
+
+// An acquire has come to nothing, and the masters that granted it are slow to say so. What they
+// granted is about to be undone, and extends nothing.
+func TestTimelineAnExtensionDoesNotCountVotesThatAreAboutToBeUndone(t *testing.T) {
+	onTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != NoQuorum {
+			t.Fatal(o.Verdict)
+		}
+		w.play("ok ok ok ok ok")
+		if o, _ := w.extend(10 * second); o.Verdict == Won {
+			t.Error("it was extended")
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+	})
+}
+
+// Another client's acquire waits for slow masters until its time is over. The extension waits for the
+// acquire, and then for the masters.
+func TestTimelineAnExtensionTakesItsTurn(t *testing.T) {
+	onTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", 10*second)
+		go w.acquire(tokenB, 10*second)
+		time.Sleep(time.Millisecond / 2)
+		w.play("ok ok ok ok ok")
+		if o, _ := w.extend(10 * second); o.Verdict != Won {
+			t.Errorf("%v", o.Verdict)
+		}
+	})
+}
+
 func TestTimelineAConditionIsTheMastersToJudge(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", 60*second)

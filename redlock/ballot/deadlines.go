@@ -77,9 +77,8 @@ func (d *deadlines) remove(w *wait) {
 		d.unlink(w)
 		return
 	}
-	select {
-	case <-w.over: // it got overdue at the same moment
-	default:
+	if len(w.over) > 0 { // it got overdue at the same moment
+		<-w.over
 	}
 }
 

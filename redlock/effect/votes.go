@@ -158,10 +158,8 @@ func (x Result) LongestTTL() int64 {
 // state afterwards. The change itself does not matter: a re-entrant acquire often
 // rewrites the same bytes, and counters that drifted apart change alike.
 func (r Rule) Same(a, b Result) bool {
-	if len(a.After) != len(b.After) || !r.sameReply(a.Reply, b.Reply) {
-		return false
-	}
-	return slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return rdb.Same(x.lasting(), y.lasting()) })
+	return r.sameReply(a.Reply, b.Reply) &&
+		slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return rdb.Same(x.lasting(), y.lasting()) })
 }
 
 // sameReply compares replies by content, and unordered lists as sets. The replies of

@@ -109,7 +109,8 @@ func (p *pass) write(k lane.Key, patch patch) []quorum.Answer[written] {
 		DB:      k.DB,
 		Keys:    []string{k.Name},
 		Creates: true,
-		TTL:     p.box.Masters.Covered(patch.lives),
+		// rule: markers cover healed copies
+		TTL: p.box.Masters.Covered(patch.lives),
 		Each: func(i int) []byte {
 			// A time of 0 is over, so a master that the patch is not for writes nothing.
 			return e.Append(effect.AppendReplace(nil, key, patch.writes[i], effect.Missing, patch.until[i]))

@@ -12,7 +12,10 @@ const MostToken = 1<<53 - 1
 
 // FirstToken returns the token with which a record begins of which nobody knows more. now is the
 // wall clock of this process.
-func FirstToken(now time.Time) int64 { return now.UnixMilli() }
+func FirstToken(now time.Time) int64 {
+	// rule: tokens begin above what the clock says
+	return now.UnixMilli()
+}
 
 // CutToken returns the text of a marker without the token at its end, and the token. It
 // returns 0 if there is none.

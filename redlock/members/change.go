@@ -97,9 +97,11 @@ func (l List) Next() (d Decision, ok bool) {
 	case l.Stage(last).Step == Entering && at.Step != Exiting: // it may be decided elsewhere already
 		i, next = last, Stage{l.Stage(last).Round, Present}
 	case len(flux) > 1 && !l.Stage(last).counts(): // two changes at once: the addition is dropped
-		i, next, d.Held = last, Stage{l.Stage(last).Round, Absent}, !l.IsFrozen()
+		i, next = last, Stage{l.Stage(last).Round, Absent}
+		d.Held = !l.IsFrozen()
 	case at.Step == Proposed && (l.isWithdrawn(i) || i != masters):
-		next.Step, d.Held = Absent, true
+		next.Step = Absent
+		d.Held = true
 	case at.Step == Retiring && i != masters-1:
 		next = Stage{at.Round + 1, Present}
 	default:

@@ -32,6 +32,7 @@ func (r *Roster) adopt(now time.Time) {
 		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", Fields: []any{"set", best.set, "before", before}})
 		r.fresh = false // the operator said that about the masters before they forgot
 		for i := range r.masters {
+			// rule: a server that was replaced stays out of a new set
 			r.of(i).outdated = r.isOutdated(i)
 		}
 		r.recalls = false
@@ -84,7 +85,11 @@ func (r *Roster) largest() (best following, tie bool) {
 		if set != r.set && !r.isListed(joined) {
 			continue
 		}
-		f := following{set: set, joined: joined, masters: joined.Counting()}
+		f := following{
+			set: set, joined: joined,
+			// rule: a set is counted by its own record
+			masters: joined.Counting(),
+		}
 		for i := range f.masters {
 			s := r.views[Place{i, 0}]
 			if s == nil || !s.read {
@@ -112,7 +117,10 @@ func (r *Roster) largest() (best following, tie bool) {
 // then, the set begins with as many masters. Those that went must not belong to a set.
 func (r *Roster) found(now time.Time) []Write {
 	var waits []string
-	runs, masters := map[string]int{}, cmp.Or(r.wanted, r.masters)
+	runs := map[string]int{}
+	masters := cmp.Or(
+		// rule: a set that is not begun yet has as many masters as the list has now
+		r.wanted, r.masters)
 	for i := range max(masters, r.masters) {
 		s := r.views[Place{i, 0}]
 		switch {

@@ -87,7 +87,9 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now) {
 		return Write{}, false
 	}
-	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
+	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set,
+		// rule: a master that forgot does not vote for a while
+		marker.SinceNow, now)}
 	if s.blank {
 		r.begin(&m)
 		return m, true
@@ -208,9 +210,12 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 // covers returns the quarantine that covers what a place has forgotten. It returns false if
 // others are about to say more.
 func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time) (time.Duration, bool) {
-	// A ballot that raises the longest TTL may have been under way when it forgot.
 	forgot := r.forgotAt(p)
-	told, enough := r.readSince(p, forgot.Add(r.limits.MasterTimeout)), r.othersThatTell()
+	since := forgot
+	// A ballot that raises the longest TTL may have been under way when it forgot.
+	// rule: a longer TTL that may be about to be granted is waited for
+	since = since.Add(r.limits.MasterTimeout)
+	told, enough := r.readSince(p, since), r.othersThatTell()
 	waited, patience := now.Sub(forgot), r.limits.MasterTimeout+readPause
 	if cause == ClockJumped {
 		// Meanwhile the other masters' clocks are read, too. If all jumped together, this process stood

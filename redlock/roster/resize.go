@@ -50,7 +50,10 @@ func (r *Roster) keepsExactly(least time.Duration, now time.Time) int {
 // by this process's own time.
 func (r *Roster) keepsAll(now time.Time) int {
 	return r.count(func(i int, s *view) bool {
-		return r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(r.of(i).kept.since) >= r.limits.Apart(s.marker.Quarantine))
+		quarantine := s.marker.Quarantine
+		// rule: a quarantine before a decision counts by the slowest clock
+		quarantine = r.limits.Apart(quarantine)
+		return r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(r.of(i).kept.since) >= quarantine)
 	})
 }
 

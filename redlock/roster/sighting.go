@@ -32,6 +32,7 @@ func (r *Roster) hasMet(master int) bool { return r.of(master).sighting.joined =
 // can have recorded no join since then whose server votes. For a process whose clock stood still,
 // lately may be long ago. Another master that remembers shows that: its clock has jumped.
 func (r *Roster) hasSeen(p Place, now time.Time) bool {
+	// rule: a process that has just seen a master knows what it had on record
 	w := r.of(p.Master).sighting
 	return r.hasMet(p.Master) && w.at.After(r.shaken) && ago(w.at, now) <= r.limits.SightingLasts() &&
 		r.rememberingSince(p, r.views[p].since) > 0

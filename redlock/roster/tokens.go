@@ -36,8 +36,9 @@ func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time) int
 	if p.DB != 0 || cause == ClockJumped { // the record is in database 0, and survives the jump of a clock
 		return r.token
 	}
-	// A ballot that raises the token may have been under way when it forgot.
-	if r.rememberingSince(p, forgot.Add(r.limits.MasterTimeout)) >= r.tellAll() && !r.joined.IsFrozen() { // as in tells
+	// rule: the last token is learned after the ballots that were under way
+	forgot = forgot.Add(r.limits.MasterTimeout)
+	if r.rememberingSince(p, forgot) >= r.tellAll() && !r.joined.IsFrozen() { // as in tells
 		return r.token
 	}
 	return max(r.token, marker.FirstToken(now))

@@ -7,11 +7,9 @@ import (
 	"redlock-proxy/redlock/marker"
 )
 
-// learnedAfter makes a roster of three masters in which the first forgot, and returns the token
-// that it would write there. The others were asked at the given time after that. Their markers are
-// changed before.
-func learnedAfter(asked time.Duration, change func(*marker.Marker)) int64 {
-	began := worldBegan
+// forgottenAt makes a roster of three masters in which the first forgot at began. The others were
+// asked at the given time after that. Their markers are changed before.
+func forgottenAt(began time.Time, asked time.Duration, change func(*marker.Marker)) *Roster {
 	r := New([]Server{{Name: "a"}, {Name: "b"}, {Name: "c"}}, false, 1)
 	limits := Limits{MasterTimeout: time.Second, RestartDelay: 2 * time.Second, MaxQuarantine: time.Minute}
 	for i := range 3 {
@@ -27,7 +25,24 @@ func learnedAfter(asked time.Duration, change func(*marker.Marker)) int64 {
 	for i := 1; i < 3; i++ {
 		r.Asked(Place{i, 0}, began.Add(asked), 9)
 	}
-	return r.tokenLearned(Place{0, 0}, Emptied, began, began.Add(asked))
+	return r
+}
+
+// learnedAfter returns the token that would be written to the master that forgot.
+func learnedAfter(asked time.Duration, change func(*marker.Marker)) int64 {
+	r := forgottenAt(worldBegan, asked, change)
+	return r.tokenLearned(Place{0, 0}, Emptied, worldBegan, worldBegan.Add(asked))
+}
+
+// A ballot that raises the longest TTL may be under way when a master that voted in it forgets. The
+// other masters may not have that TTL on record yet.
+func TestTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
+	for asked, want := range map[time.Duration]bool{time.Second / 2: false, 2 * time.Second: true} {
+		r := forgottenAt(worldBegan, asked, func(*marker.Marker) {})
+		if _, known := r.covers(Place{0, 0}, Emptied, 0, worldBegan.Add(asked)); known != want {
+			t.Errorf("%v after it forgot: %v", asked, known)
+		}
+	}
 }
 
 // A ballot that raises the token may be under way when a master that voted in it forgets. The

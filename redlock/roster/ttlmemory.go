@@ -18,7 +18,9 @@ type ttlMemory struct {
 // lose records that a record of the longest TTL is lost now.
 func (t *ttlMemory) lose(longest time.Duration, now time.Time, limits Limits) {
 	t.longest = max(t.granted(now), longest)
-	if until := now.Add(limits.Apart(longest) + timing.TurnGrace); until.After(t.until) {
+	// rule: a lost TTL is remembered by the slowest clock
+	longest = limits.Apart(longest)
+	if until := now.Add(longest + timing.TurnGrace); until.After(t.until) {
 		t.until = until
 	}
 }

@@ -94,7 +94,8 @@ func (s *Stream) gather(in *answers) (whole bool, err error) {
 // answerBatch answers a whole batch. That is after its check was read. Until then nobody
 // knows whether the votes of the batch count.
 func (s *Stream) answerBatch(in *answers) error {
-	received := time.Now() // the whole batch was read
+	// rule: an answer's time is not before it was read
+	received := time.Now() // the whole batch
 	in.replies = in.Fetched(in.replies[:0])
 	j := Judgement{Votes: true, Covers: math.MaxInt64}
 	if last := &in.batch[len(in.batch)-1]; last.check {

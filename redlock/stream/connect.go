@@ -211,7 +211,10 @@ func (s *Stream) endConnection() (calls []Call, sent, debts int) {
 
 // debtOf returns the debt of a call, or nil. The stream's mutex is not held.
 func (s *Stream) debtOf(c *Call) (d *Debt) {
-	Contained(s.log, func() { d = c.Asker.Owed(c) })
+	Contained(s.log, func() {
+		// rule: a release that was under way when the connection broke is not forgotten
+		d = c.Asker.Owed(c)
+	})
 	return d
 }
 

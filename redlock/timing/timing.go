@@ -68,7 +68,7 @@ func (l Limits) SightingLasts() time.Duration { return 2*l.RestartDelay + 2*Beat
 // By then every process with a sighting has read of the join, or its sighting has ended, and so has
 // the last write that it planned before. All processes must have the same limits.
 func (l Limits) Hold() time.Duration {
-	return l.Apart(l.SightingLasts()) + max(MarkAgain, 2*l.MasterTimeout)
+	return max(MarkAgain, 2*l.MasterTimeout) + l.Apart(l.SightingLasts())
 }
 
 // epochPause is how long it takes until every process that is not cut off from the masters has read of
