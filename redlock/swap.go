@@ -148,7 +148,7 @@ func (r SwapRequest) another(answers []quorum.Answer[reading]) []byte {
 	var best []byte
 	for _, a := range answers {
 		v := a.Value.value
-		if a.State != quorum.Answered || v == nil || bytes.Equal(v, r.Expected) || bytes.Equal(v, r.Value) {
+		if a.State != quorum.Answered || bytes.Equal(v, r.Expected) || bytes.Equal(v, r.Value) {
 			continue
 		}
 		if best == nil || isTimestamp(v) && (!isTimestamp(best) || laterTimestamp(v, best)) {

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // Reads, and the swaps of the old SETNX page.
@@ -166,6 +169,30 @@ func TestLaterTimestamp(t *testing.T) {
 	}
 }
 
+// A swap that lost answers the latest timestamp that another client left, if there is one.
+func TestWhatASwapThatLostAnswers(t *testing.T) {
+	r := SwapRequest{Expected: []byte("1"), Value: []byte("2")}
+	for _, row := range []struct{ left, want string }{
+		{"- 1 2", ""}, {"1 a b", "a"}, {"a 7 -", "7"}, {"7 a -", "7"}, {"7 9 8", "9"}, {"a ?9 b", "a"}, {"?9 - -", ""},
+	} {
+		var answers []quorum.Answer[reading]
+		for _, word := range strings.Fields(row.left) {
+			value, discounted := strings.CutPrefix(word, "?")
+			a := quorum.Answer[reading]{State: quorum.Answered, Value: reading{value: []byte(value)}}
+			if discounted {
+				a.State = quorum.Discounted
+			}
+			if value == "-" {
+				a.Value.value = nil
+			}
+			answers = append(answers, a)
+		}
+		if got := r.another(answers); string(got) != row.want {
+			t.Errorf("of %q it answers %q, want %q", row.left, got, row.want)
+		}
+	}
+}
+
 func TestTimelineASwapReturnsTheExpectedValueOnlyFromAQuorum(t *testing.T) {
 	for _, row := range []struct {
 		script, holds string
@@ -175,6 +202,8 @@ func TestTimelineASwapReturnsTheExpectedValueOnlyFromAQuorum(t *testing.T) {
 		{"ok ok ok ok ok", "X X X X X", Won, foreign},
 		{"ok ok ok ok ok", "X X X B B", Won, foreign},
 		{"ok ok ok ok ok", "X X B B C", Lost, tokenB},
+		{"ok ok ok ok ok", "A A X X B", Lost, tokenB},
+		{"ok ok ok ok ok", "- - X X A", NoQuorum, ""},
 		{"ok ok ok ok ok", "B B B X X", Won, tokenB},
 		{"ok ok ok ok ok", "- - - X X", Won, ""},
 		{"ok ok ok down down", "X X X X X", Won, foreign},
@@ -188,6 +217,25 @@ func TestTimelineASwapReturnsTheExpectedValueOnlyFromAQuorum(t *testing.T) {
 					t.Errorf("%v %q, want %v %q", o.Verdict, o.Value, row.verdict, row.value)
 				}
 			})
+		})
+	}
+}
+
+// These locks have no TTL. A master that missed a swap which was won gets it later, and nobody gets one
+// that was not won.
+func TestTimelineASwapThatAMasterMissedIsDelivered(t *testing.T) {
+	for _, row := range []struct{ holds, after string }{
+		{"X X X X X", tokenA},
+		{"X X B B X", foreign},
+	} {
+		onTimeline(t, "ok ok ok ok lost", func(t *testing.T, w *timeline) {
+			w.put(row.holds, 0)
+			w.swap(w.locker, tokenA, foreign)
+			w.elapse(200 * time.Millisecond) // before copies that differ are made equal
+			if v := w.masters[4].value(key); v != row.after {
+				t.Errorf("of %s: the last master holds %q, want %q", row.holds, v, row.after)
+				w.dump()
+			}
 		})
 	}
 }

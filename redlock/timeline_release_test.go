@@ -32,6 +32,28 @@ func TestTimelineAReleaseSparesAClientThatIsJustAcquiring(t *testing.T) {
 	})
 }
 
+func TestTimelineADELWithoutAQuorumOfAnswersDeletesNothing(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A - - -", time.Hour)
+		w.play("ok ok hang hang hang")
+		if o, _ := w.release(); o.Verdict != NoQuorum {
+			t.Fatal(o.Verdict)
+		}
+		w.wantValues("A A - - -")
+	})
+}
+
+func TestTimelineGETDELAnswersWhatItDeletes(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Hour)
+		if o := w.locker.Release(t.Context(), ReleaseRequest{Key: []byte(key), Get: true}); o.Verdict != Won || string(o.Value) != tokenA {
+			t.Errorf("%v %q", o.Verdict, o.Value)
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+	})
+}
+
 func TestTimelineNoMasterIsEverToldABareDEL(t *testing.T) {
 	for _, script := range []string{"ok ok ok ok ok", "ok ok ok ok down", "ok ok ok ok cut", "ok ok ok ok lost", "ok ok ok err hang"} {
 		t.Run(script, func(t *testing.T) {

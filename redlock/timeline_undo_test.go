@@ -2,9 +2,12 @@ package redlock
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/stream"
 )
 
 // Undos: if a request was not won, what it created is undone, in order behind it. Nothing
@@ -104,6 +107,31 @@ func TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL(t *testing.T) {
 		w.elapse(10 * second)
 		if v := w.masters[1].value(key); v == short {
 			t.Error("it is still there") // gone, or made equal to what a quorum has
+		}
+	})
+}
+
+// The shortest value that is nobody else's.
+func TestTimelineAnUnknownVoteWithAValueLongEnoughIsUndone(t *testing.T) {
+	onTimeline(t, "ok@1ms cut@5ms no no no", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(strings.Repeat("x", stream.ShortValue), 10*second); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		w.wantValues("- - X X X")
+	})
+}
+
+// The connection breaks before the undo. The next one brings it, and it recognises what it is to undo.
+func TestTimelineAnUndoOfAShortValueThatComesLateIsDone(t *testing.T) {
+	onTimeline(t, "ok ok mute mute mute", func(t *testing.T, w *timeline) {
+		go w.acquire(short, 60*second)
+		time.Sleep(timeout / 2)
+		w.links[0].setFate(fate{questionLost, time.Millisecond})
+		w.elapse(3 * second)
+		if v := w.masters[0].value(key); v != "" {
+			t.Errorf("the first master holds %q", v)
+			w.dump()
 		}
 	})
 }
