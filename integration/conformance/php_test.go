@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	const laravel = "laravel_database_laravel_cache:lock:*"
+	const laravel = "laravel?database?laravel?cache?*" // "_" or "-" or ":", by the version
 	notProlonged := map[string]string{"extend": "Laravel 8 cannot prolong a lock", "inspection": "Laravel 8 cannot look at a lock"}
 	forced := map[string]string{"foreign release": "forceRelease asks for no owner"}
 	for scenario, reason := range notProlonged {

@@ -52,6 +52,14 @@ func init() {
 				"inspection":      "it cannot look at a lock",
 			}},
 
+		{library: "celery-singleton", version: "0.3.1", rule: "SINGLETONLOCK_*", program: pythonLibrary("conformance_celery_singleton.py", "celery-singleton-0.3.1"),
+			skips: map[string]string{
+				"extend":          "it cannot prolong a lock",
+				"foreign release": "it deletes whatever lock there is",
+				"inspection":      "it cannot look at a lock",
+				"waiting":         "a task is left out while its lock is held",
+			}},
+
 		{library: "sherlock", version: "0.4.1", program: pythonLibrary("conformance_sherlock.py", "sherlock-0.4.1")},
 	})
 }

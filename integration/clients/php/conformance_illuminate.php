@@ -1,5 +1,5 @@
 <?php
-// Laravel's cache locks over phpredis or Predis, with the prefixes that a new Laravel application has. LIBRARY is the
+// Laravel's cache locks over phpredis or Predis, with the prefixes that a new application of this Laravel has. LIBRARY is the
 // client, and "phpredis-force" for an application that releases by forceRelease, which asks for no owner.
 require __DIR__ . '/conversation.php';
 require 'Illuminate/Container/autoload.php';
@@ -13,22 +13,32 @@ use Illuminate\Contracts\Cache\Lock;
 use Illuminate\Contracts\Cache\LockTimeoutException;
 use Illuminate\Redis\RedisManager;
 
-const CONNECTION_PREFIX = 'laravel_database_';
-const CACHE_PREFIX = 'laravel_cache';
+/** The prefixes of the connection and of the cache in the configuration of a new application. */
+function prefixes(string $version): array
+{
+    if (version_compare($version, '12.1', '>=')) {
+        return ['laravel-database-', 'laravel-cache-'];
+    }
+    return ['laravel_database_', version_compare($version, '11', '>=') ? 'laravel_cache_' : 'laravel_cache'];
+}
 
 class CacheLocks
 {
     private Repository $cache;
+    private string $prefix;
     /** @var Lock[] */
     protected array $locks = [];
 
     public function __construct(int $port, string $client)
     {
+        [$ofConnection, $ofCache] = prefixes($this->version());
         $redis = new RedisManager(new Container(), $client, [
-            'options' => ['prefix' => CONNECTION_PREFIX],
+            'options' => ['prefix' => $ofConnection],
             'cache' => ['host' => '127.0.0.1', 'port' => $port, 'password' => null, 'database' => 0],
         ]);
-        $this->cache = new Repository(new RedisStore($redis, CACHE_PREFIX, 'cache'));
+        $store = new RedisStore($redis, $ofCache, 'cache');
+        $this->cache = new Repository($store);
+        $this->prefix = $ofConnection . $store->getPrefix(); // before Laravel 11 the store added a colon
     }
 
     public function version(): string
@@ -38,7 +48,7 @@ class CacheLocks
 
     public function key(string $name): string
     {
-        return CONNECTION_PREFIX . CACHE_PREFIX . ":$name";
+        return $this->prefix . $name;
     }
 
     public function acquire(string $name, int $ttl): bool

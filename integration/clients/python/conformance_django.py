@@ -1,4 +1,5 @@
-"""The lock that django-redis adds to Django's cache: redis-py's, under the key that the cache makes of its name."""
+"""The lock that django-redis adds to Django's cache: redis-py's, under the key that the cache makes of its name. If LIBRARY is
+"own", the locks have a cache of their own, with a prefix that no other key has."""
 import sys
 
 import conversation
@@ -20,7 +21,11 @@ class DjangoRedis(RedisPy):
 
 
 settings.configure(CACHES={
-    "default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": f"redis://127.0.0.1:{sys.argv[1]}/0"},
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": f"redis://127.0.0.1:{sys.argv[1]}/0",
+        "KEY_PREFIX": "lock" if sys.argv[2] == "own" else "",
+    },
 })
 django.setup()
 conversation.serve(DjangoRedis(int(sys.argv[1]), replace=False))
