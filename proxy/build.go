@@ -107,15 +107,16 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	})
 	env.Shared = p.shared
 	commands := handler.New(env, handler.Config{
-		Databases:   p.monitor.Databases,
-		Version:     p.monitor.Version,
-		RedlockInfo: p.appendInfo,
-		Locks:       p.locks,
-		Leases:      p.leases,
-		Subscribes:  func(onEvent func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(onEvent) },
-		Scripts:     p.scripts,
-		Console:     p.operators,
-		Clients:     p.clients,
+		Databases:       p.monitor.Databases,
+		Version:         p.monitor.Version,
+		RedlockInfo:     p.appendInfo,
+		UpstreamAnswers: p.monitor.Answers,
+		Locks:           p.locks,
+		Leases:          p.leases,
+		Subscribes:      func(onEvent func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(onEvent) },
+		Scripts:         p.scripts,
+		Console:         p.operators,
+		Clients:         p.clients,
 	})
 	p.server = server.New(env, commands.Handle)
 	for _, collector := range []prometheus.Collector{

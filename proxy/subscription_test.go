@@ -304,12 +304,28 @@ func TestSubscriberEndsWhenItReachesTheUpstream(t *testing.T) {
 	}
 }
 
-// One that only waits ends soon after anybody has found the upstream back; one
-// that has unsubscribed, and one that only tracks keys, stay.
+// One that only waits ends soon after anybody has found the upstream back: a client with a
+// connection of its own or a shared one, or the proxy itself. One that has unsubscribed, and
+// one that only tracks keys, stay.
 func TestSilentSubscribersEndWhenTheUpstreamIsBack(t *testing.T) {
+	var answers atomic.Int64
+	get := func(p *testProxy) { p.dial(t).ask("GET a\r\n", "$-1\r\n") }
+	for name, row := range map[string]struct {
+		configure func(*testConfig)
+		find      func(p *testProxy)
+	}{
+		"own":         {func(*testConfig) {}, get},
+		"shared":      {sharing, get},
+		"the monitor": {func(c *testConfig) { c.UpstreamAnswers = answers.Load }, func(*testProxy) { answers.Add(1) }},
+	} {
+		t.Run(name, func(t *testing.T) { silentSubscribersEnd(t, row.configure, row.find) })
+	}
+}
+
+func silentSubscribersEnd(t *testing.T, configure func(*testConfig), find func(p *testProxy)) {
 	var up atomic.Bool
 	masters := &fakeMasters{}
-	p := upstreamThatReturns(t, masters, &up)
+	p := upstreamThatReturns(t, masters, &up, configure)
 	tracks, waits, left := p.dial(t), p.dial(t), p.dial(t)
 	for _, client := range []*testClient{waits, left} {
 		client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
@@ -317,7 +333,7 @@ func TestSilentSubscribersEndWhenTheUpstreamIsBack(t *testing.T) {
 	left.ask("UNSUBSCRIBE\r\n", confirmed("*", "unsubscribe", "lock:a", 0))
 	tracks.ask("HELLO 3\r\nCLIENT TRACKING ON\r\n", helloText(3)+wire.OK)
 	up.Store(true)
-	p.dial(t).ask("GET a\r\n", "$-1\r\n")
+	find(p)
 	waits.expectEnd("")
 	left.ask("GET a\r\n", "$-1\r\n")
 	tracks.ask("GET a\r\n", "_\r\n")

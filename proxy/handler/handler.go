@@ -39,6 +39,8 @@ type Config struct {
 	Databases   func() int    // the number of the upstream's databases; nil or 0: unknown
 	Version     func() string // the version in HELLO and INFO; nil or "": unknown
 	RedlockInfo func(dst []byte) []byte
+	// UpstreamAnswers counts how often the upstream has answered the proxy's own questions.
+	UpstreamAnswers func() int64 // nil: it is never asked
 
 	Locks   Locks
 	Leases  *lease.Keeper // nil: no lock has a lease
@@ -69,9 +71,12 @@ func New(env *session.Env, cfg Config) *Service {
 	if cfg.RedlockInfo == nil {
 		cfg.RedlockInfo = func(dst []byte) []byte { return dst }
 	}
+	if cfg.UpstreamAnswers == nil {
+		cfg.UpstreamAnswers = func() int64 { return 0 }
+	}
 	return &Service{
 		Config: cfg, env: env, auth: auth.New(env.Active, env.Metrics, env.Log),
-		hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics),
+		hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics, func() int64 { return env.Reached.Load() + cfg.UpstreamAnswers() }),
 	}
 }
 

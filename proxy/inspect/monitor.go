@@ -37,6 +37,7 @@ type Monitor struct {
 
 	shown     atomic.Value // string: the version shown to clients
 	available atomic.Int64 // databases of the upstream; 0: unknown
+	answers   atomic.Int64 // Looks that the upstream has answered
 	blank     atomic.Bool  // all masters answered the last Look, and none had a marker
 
 	versions    map[string]string // by the server's name, including servers now unreachable
@@ -61,6 +62,9 @@ func (s *Monitor) Version() string { return s.shown.Load().(string) }
 // Databases is the number of databases of the upstream, or 0 if it is unknown.
 func (s *Monitor) Databases() int { return int(s.available.Load()) }
 
+// Answers is the number of Looks that the upstream has answered.
+func (s *Monitor) Answers() int64 { return s.answers.Load() }
+
 // NoMarkers tells whether all masters answered the last Look and none had a marker.
 func (s *Monitor) NoMarkers() bool { return s.blank.Load() }
 
@@ -81,6 +85,9 @@ func (s *Monitor) Look(ctx context.Context) []Hazard {
 	all := masters
 	if upstream != nil {
 		all = append(slices.Clone(masters), *upstream)
+		if upstream.Err == nil {
+			s.answers.Add(1)
+		}
 		if upstream.databases > 0 {
 			s.available.Store(int64(upstream.databases))
 		}

@@ -9,14 +9,15 @@ import (
 
 // While the upstream is unreachable, the proxy itself confirms subscriptions to
 // channels of locks, so that clients can wait for locks. It disconnects these clients
-// when the upstream is back, because they would miss messages that are published there.
+// when anybody has reached the upstream again, be it a client or the monitor, which asks the
+// upstream from time to time. Else they would miss messages that are published there.
 // Their libraries connect and subscribe again, as after a restart of their one Redis.
 
 // subscribeHere confirms the names without the upstream. Messages that the masters have
 // published meanwhile may follow at once.
 func (c *Client) subscribeHere(of wire.Family, names []string) {
 	l := c.listening.Load()
-	c.outdatedAt.Store(c.hub.opened.Load() + 1)
+	c.outdatedAt.Store(c.hub.reached() + 1)
 	c.session.FlushWith(func(replies []byte) []byte {
 		for _, name := range names {
 			l.Confirm(wire.Confirmation{Family: of, Adds: true, Names: []string{name}})
@@ -80,7 +81,6 @@ func (c *Client) replayTracking() {
 // Opened is called after the client's upstream connection was opened.
 func (c *Client) Opened() {
 	c.replayTracking()
-	c.hub.opened.Add(1)
 	c.endIfOutdated()
 }
 
@@ -91,7 +91,7 @@ func (c *Client) endIfOutdated() {
 	if l == nil {
 		return
 	}
-	if at := c.outdatedAt.Load(); at > 0 && c.hub.opened.Load() >= at && l.Subscribed() {
+	if at := c.outdatedAt.Load(); at > 0 && c.hub.reached() >= at && l.Subscribed() {
 		c.session.MissedMessages("the upstream is back and does not know its subscriptions")
 	}
 }

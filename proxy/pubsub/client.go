@@ -15,12 +15,13 @@ type Hub struct {
 	subscribe Subscribe
 	memory    *conn.Budget
 	metrics   *metrics.Metrics
-	opened    atomic.Int64 // how often an upstream connection was opened, for any client
+	reached   func() int64 // how often anybody in this process has reached the upstream
 }
 
-// NewHub makes a Hub. If subscribe is nil, no client listens to the masters.
-func NewHub(subscribe Subscribe, memory *conn.Budget, m *metrics.Metrics) *Hub {
-	return &Hub{subscribe: subscribe, memory: memory, metrics: m}
+// NewHub makes a Hub. If subscribe is nil, no client listens to the masters. reached counts
+// how often anybody in the process has reached the upstream; any goroutine may call it.
+func NewHub(subscribe Subscribe, memory *conn.Budget, m *metrics.Metrics, reached func() int64) *Hub {
+	return &Hub{subscribe: subscribe, memory: memory, metrics: m, reached: reached}
 }
 
 // A Client has the subscriptions of one client and the keys that it tracks. Its session's
@@ -33,7 +34,7 @@ type Client struct {
 	// goroutine changes it.
 	listening atomic.Pointer[listener]
 	// outdatedAt is for subscriptions that were confirmed without the upstream, which
-	// does not know them. When hub.opened has reached outdatedAt, the upstream is back, and
+	// does not know them. When hub.reached has come to outdatedAt, the upstream is back, and
 	// the client may miss messages that are published there. 0: there are none.
 	outdatedAt atomic.Int64
 

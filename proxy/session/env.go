@@ -2,6 +2,7 @@ package session
 
 import (
 	"log/slog"
+	"sync/atomic"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
@@ -19,6 +20,7 @@ type Env struct {
 	Log     *slog.Logger
 	Loop    *loop.Loop   // runs the sessions of plain connections; nil: all run on goroutines
 	Shared  *shared.Pool // upstream connections for many sessions; nil: each has its own
+	Reached atomic.Int64 // how often a session got a connection to the upstream, its own or a shared one
 
 	handshakes metrics.Throttle // limits log lines about failed handshakes
 }

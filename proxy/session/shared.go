@@ -76,6 +76,7 @@ func (s *Session) join(m *shared.Member, settings *config.Settings, server share
 		s.dialFailed(failure.Reply, failure.Err)
 		return failure.Reply
 	}
+	s.Env.Reached.Add(1)
 	return ""
 }
 

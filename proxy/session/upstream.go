@@ -133,6 +133,7 @@ func (s *Session) dial(settings *config.Settings) (refusal wire.Error) {
 		return failure.Reply
 	}
 	s.upstream.Store(up)
+	s.Env.Reached.Add(1)
 	s.handler.Opened(login, known)
 	return ""
 }
