@@ -48,10 +48,12 @@
 //     client's own command between two looks at its keys. Votes are equal if the replies
 //     (resp.Equivalent) and the keys' states afterwards (rdb) are. Streams and modules'
 //     types compare by their bytes. So a value that contains a master's own clock equals
-//     no other master's, nor do masters of different versions agree on such types. Only a
+//     no other master's, nor do masters of different versions agree on such types. Numbers in
+//     replies must be equal, unless they are the time that one of the run's keys has left. Only a
 //     quorum of equal votes wins, also if the run deleted: a fair lock is taken by a deletion
-//     from its queue. The effects of other votes are undone exactly (effect), deletions too. If
-//     a quorum deleted, an equal copy is deleted, and one that drifted, as a counter can.
+//     from its queue. The effects of other votes are undone exactly (effect), deletions too.
+//     But a counter (a string, a hash's field, a score) is not put back behind the winners.
+//     If a quorum deleted, an equal copy is deleted, and one that drifted, as a counter can.
 //   - Copies that disagree (quorum/existence.go, mend). A key exists if a quorum holds
 //     something under it. It may exist if the masters that did not answer, or may not
 //     vote, could complete a quorum. All answers follow that. A request that finds copies

@@ -43,6 +43,16 @@ func parseReadingAs(reply []byte, as func([]byte, bool) error) (reading, error) 
 // number is the value as an integer, if it is one.
 func (r reading) number() (int64, bool) { return resp.ParseDecimal(r.value) }
 
+// higher is the higher one of two counters. It returns false if one is none.
+func (r reading) higher(s reading) (reading, bool) {
+	m, isNumber := r.number()
+	n, isToo := s.number()
+	if m < n {
+		r = s
+	}
+	return r, isNumber && isToo
+}
+
 func pluralityOfReadings(answers []quorum.Answer[reading]) (reading, quorum.Tally) {
 	return quorum.Largest(answers, reading.present, reading.equal)
 }
@@ -63,7 +73,7 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 	if o.Verdict != NoQuorum {
 		return o, false
 	}
-	r, split := quorum.Split(b.Answers, reading.present, reading.equal, reading.number)
+	r, split := quorum.Split(b.Answers, reading.present, reading.equal, reading.higher)
 	if split {
 		o.Verdict, o.Value, o.Err = Won, r.value, r.err
 	}

@@ -9,8 +9,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Each master keeps a collection in an order of its own. A release still deletes it
-// everywhere.
+// Each master keeps a collection in an order of its own, and maybe with times of its own. A release
+// still deletes it everywhere.
 func TestReleaseOfACollectionReachesEveryMaster(t *testing.T) {
 	s := startLiveSet(t, 5)
 	members := []string{"first", "second", "third", "fourth", "5"}
@@ -24,7 +24,7 @@ func TestReleaseOfACollectionReachesEveryMaster(t *testing.T) {
 		},
 		"sorted set": func(m *liveMaster, members []string) {
 			for i, member := range members {
-				m.must("ZADD", key, fmt.Sprint(i), member)
+				m.must("ZADD", key, fmt.Sprint(1700000000000+i), member)
 			}
 		},
 	} {

@@ -2,6 +2,7 @@ package effect
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,9 +19,9 @@ import (
 //	decide (1:->me/9000 1:->me/9001 0:you=you away ?) -> Pending
 //
 // A vote is a reply and what the run made of its keys, with commas between them:
-// before>after, or x=x for what stayed. A key holds a string, which may have so many
-// milliseconds left behind a slash, or it is absent: "-". A reply is an integer, "nil", or a
-// code such as "ERR", or else a string. In place of a vote:
+// before>after, or x=x for what stayed. A key holds a string, a hash ("field:value+field:value"), or
+// a sorted set ("<member:score"). It may have so many milliseconds left behind a slash, or it is
+// absent: "-". A reply is an integer, "nil", or a code such as "ERR", or else a string. In place of a vote:
 //
 //	?            it may still come
 //	unasked      its master was not asked
@@ -157,7 +158,7 @@ func imageOf(t *testing.T, word string) Image {
 		return Missing
 	}
 	value, left, expires := strings.Cut(word, "/")
-	i := Image{Dump: rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(value)}}), PTTL: NoExpiry, Now: 1000}
+	i := Image{Dump: rdb.Dump(valueOf(t, value)), PTTL: NoExpiry, Now: 1000}
 	if expires {
 		n, err := strconv.ParseInt(left, 10, 64)
 		if err != nil {
@@ -168,13 +169,54 @@ func imageOf(t *testing.T, word string) Image {
 	return i
 }
 
+func valueOf(t *testing.T, word string) rdb.Value {
+	t.Helper()
+	if !strings.Contains(word, ":") {
+		return rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(word)}}
+	}
+	pairs, isSortedSet := strings.CutPrefix(word, "<")
+	v := rdb.Value{Kind: rdb.Hash}
+	for pair := range strings.SplitSeq(pairs, "+") {
+		name, number, _ := strings.Cut(pair, ":")
+		v.Items = append(v.Items, []byte(name))
+		if !isSortedSet {
+			v.Items = append(v.Items, []byte(number))
+			continue
+		}
+		score, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Kind, v.Scores = rdb.SortedSet, append(v.Scores, score)
+	}
+	return v
+}
+
+// wordOf is how the questions spell a value.
+func wordOf(v rdb.Value) string {
+	var pairs []string
+	switch v.Kind {
+	case rdb.Hash:
+		for pair := range slices.Chunk(v.Items, 2) {
+			pairs = append(pairs, fmt.Sprintf("%s:%s", pair[0], pair[1]))
+		}
+		return strings.Join(pairs, "+")
+	case rdb.SortedSet:
+		for i, member := range v.Items {
+			pairs = append(pairs, fmt.Sprintf("%s:%v", member, v.Scores[i]))
+		}
+		return "<" + strings.Join(pairs, "+")
+	}
+	return string(v.Items[0])
+}
+
 // text is how the questions spell an image.
 func text(i Image) string {
 	if i.Absent() {
 		return "-"
 	}
 	if i.PTTL >= 0 {
-		return fmt.Sprintf("%s/%d", i.Text(), i.PTTL)
+		return fmt.Sprintf("%s/%d", wordOf(rdb.Read(i.Dump)), i.PTTL)
 	}
-	return string(i.Text())
+	return wordOf(rdb.Read(i.Dump))
 }

@@ -19,7 +19,7 @@ func Due(won *Result, k int, before, after Image, scrap bool, skew time.Duration
 		return Missing
 	case did == Deleted && wins.Wrote():
 		return after
-	case wins.Wrote() && counted(won.After[k], after):
+	case wins.Wrote() && counts(won.After[k], after):
 		return notBehind(won.After[k], after)
 	case did == Kept || did == Moved:
 		return after // its holder may have moved its expiry again since
@@ -35,22 +35,18 @@ func (x *Result) did(k int) Change {
 	return Compare(x.Before[k], x.After[k])
 }
 
-// counted tells whether the run left an integer on the winners and on this master.
-func counted(won, after Image) bool {
-	_, there := won.Number()
-	_, here := after.Number()
-	return there && here
+// counts tells whether the winners and this master differ only in what they have counted.
+func counts(won, after Image) bool {
+	_, alike := Highest(won, after)
+	return alike
 }
 
 // notBehind says what a counter should be on a master where it differs from the
 // winners. Undoing it would put it further behind. A counter that is ahead stays: it
 // has counted another process's run that the winners are about to count.
 func notBehind(won, after Image) Image {
-	most, _ := won.Number()
-	if n, _ := after.Number(); n >= most {
-		return after
-	}
-	return Image{Dump: won.Dump, PTTL: after.PTTL, Now: after.Now}
+	highest, _ := Highest(after, won)
+	return Image{Dump: highest.Dump, PTTL: after.PTTL, Now: after.Now}
 }
 
 // goesToo tells whether to delete a copy that the run left here and deleted on the

@@ -49,11 +49,8 @@ func (i Image) Holder() []byte {
 	return v.Items[0]
 }
 
-// Number is the value of a counter. It returns false for any other key.
-func (i Image) Number() (int64, bool) { return resp.ParseDecimal(i.Text()) }
-
 // SameContent tells whether a key has the same content on two masters. Its expiry
-// does not matter.
+// does not matter, nor do times that it contains.
 func SameContent(a, b Image) bool { return rdb.Same(a.Dump, b.Dump) }
 
 // UnchangedSince tells whether a master's key, with its expiry, is as it was before.

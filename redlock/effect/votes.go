@@ -73,7 +73,7 @@ func (r Rule) Left(answers []quorum.Answer[Result], winner Result, k int) time.D
 func Refusal(answers []quorum.Answer[Result]) []byte {
 	x, votes := quorum.Largest(answers,
 		func(x Result) bool { return !x.Wrote() },
-		func(a, b Result) bool { return resp.Equivalent(a.Reply, b.Reply) })
+		sameReply)
 	if votes.Granted < quorum.Size(len(answers)) {
 		return nil
 	}
@@ -158,17 +158,47 @@ func (x Result) LongestTTL() int64 {
 // state afterwards. The change itself does not matter: a re-entrant acquire often
 // rewrites the same bytes, and counters that drifted apart change alike.
 func (r Rule) Same(a, b Result) bool {
-	return r.sameReply(a.Reply, b.Reply) &&
+	return r.sameReply(a, b) &&
 		slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return rdb.Same(x.lasting(), y.lasting()) })
 }
 
-// sameReply compares replies by content, and unordered lists as sets. The replies of
-// a command that only reads are compared by kind: for keys in the same state they may
-// differ by the moment (idle times) or by chance (a random member).
-func (r Rule) sameReply(a, b []byte) bool {
+// sameReply compares unordered lists as sets. The replies of a command that only reads are
+// compared by kind: for keys in the same state they may differ by the moment (idle times)
+// or by chance (a random member).
+func (r Rule) sameReply(a, b Result) bool {
 	if r.Observes {
-		return resp.SameKind(a, b)
+		return resp.SameKind(a.Reply, b.Reply)
 	}
-	return resp.Equivalent(a, b) ||
-		r.Unordered > 0 && resp.EquivalentElements(a, b, r.Unordered)
+	return sameReply(a, b) ||
+		r.Unordered > 0 && resp.EquivalentElements(a.Reply, b.Reply, r.Unordered)
+}
+
+// sameReply compares replies by content. Nobody knows whether a number counts something, so different
+// numbers are alike only if both are times of one key.
+func sameReply(a, b Result) bool {
+	return resp.Equivalent(a.Reply, b.Reply, func(m, n int64) bool {
+		if m <= 1 || n <= 1 { // yes, no, and why not
+			return false
+		}
+		for k := range min(len(a.After), len(b.After)) {
+			if a.hasLeft(k, m) && b.hasLeft(k, n) || rdb.HasTimesApart(a.After[k].Dump, b.After[k].Dump, m-n) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// hasLeft tells whether key k had so much time left, or was to expire at that time, before or after the
+// run. The time is in milliseconds or in whole seconds.
+func (x Result) hasLeft(k int, n int64) bool {
+	took := resp.ExpiryTolerance + max(0, x.After[k].Now-x.Before[k].Now)
+	for _, i := range []Image{x.Before[k], x.After[k]} {
+		for _, time := range []int64{i.PTTL, i.Expiry()} {
+			if i.PTTL >= 0 && (Near(n, time, took) || n == time/1000 || n == time/1000+1) {
+				return true
+			}
+		}
+	}
+	return false
 }

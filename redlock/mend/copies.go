@@ -71,7 +71,7 @@ func (c copies) model() effect.Image {
 	if most, t := quorum.Largest(c, effect.Image.There, effect.SameContent); t.Granted >= quorum.Size(len(c)) {
 		return most
 	}
-	return quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Image.Number)
+	return quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Highest)
 }
 
 // A remedy is what to do about copies after a second look.

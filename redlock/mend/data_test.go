@@ -1,6 +1,7 @@
 package mend
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 //
 //	mend A B -, then A B - -> 2 becomes A; quiet 1 2 3
 //
-// A copy is a value, with the milliseconds that it has left behind a slash. "-" is no copy.
+// A copy is a string, or a hash with one field ("field:value"), with the milliseconds that it has left behind a slash. "-" is no copy.
 // In place of a copy:
 //
 //	?            the master gave no answer
@@ -53,7 +54,7 @@ func told(r remedy) string {
 	for i, image := range r.quiet {
 		switch {
 		case r.change.Has(i) && r.model.There():
-			words = append(words, fmt.Sprintf("%d becomes %s", i+1, r.model.Text()))
+			words = append(words, fmt.Sprintf("%d becomes %s", i+1, bytes.Join(rdb.Read(r.model.Dump).Items, []byte(":"))))
 		case r.change.Has(i):
 			words = append(words, fmt.Sprintf("%d goes", i+1))
 		}
@@ -89,7 +90,11 @@ func copiesOf(words string, now int64) (c copies) {
 		case word == "-":
 			a.Value.PTTL = effect.NoKey
 		default:
-			a.Value.Dump = rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(value)}})
+			v := rdb.Value{Kind: rdb.String, Items: bytes.Split([]byte(value), []byte(":"))}
+			if len(v.Items) > 1 {
+				v.Kind = rdb.Hash
+			}
+			a.Value.Dump = rdb.Dump(v)
 		}
 		if n, err := strconv.ParseInt(ttl, 10, 64); expires && err == nil {
 			a.Value.PTTL = masterTime + n - now

@@ -145,9 +145,13 @@ func exists(answers []Answer[string]) string {
 		copy, _ := Largest(answers, isPresent, isEqual)
 		return "Won " + copy
 	}
-	copy, split := Split(answers, isPresent, isEqual, func(copy string) (int64, bool) {
-		n, err := strconv.ParseInt(copy, 10, 64)
-		return n, err == nil
+	copy, split := Split(answers, isPresent, isEqual, func(a, b string) (string, bool) {
+		m, err1 := strconv.ParseInt(a, 10, 64)
+		n, err2 := strconv.ParseInt(b, 10, 64)
+		if m < n {
+			a = b
+		}
+		return a, err1 == nil && err2 == nil
 	})
 	if !split {
 		return name(v)

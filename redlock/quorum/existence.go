@@ -25,32 +25,29 @@ func Exists[A any](answers []Answer[A], present func(A) bool, equal func(a, b A)
 // Split tells whether a quorum of masters holds the key, but no quorum of equal copies
 // exists or could exist with the masters that did not answer. The returned copy then
 // stands for all. It is one client's write, as on a single Redis.
-func Split[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) (copy A, split bool) {
+func Split[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, higher func(a, b A) (A, bool)) (copy A, split bool) {
 	need := Size(len(answers))
 	held := Count(answers, present)
 	_, alike := Largest(answers, present, equal)
 	if held.Granted < need || alike.Granted+held.Failed+held.Pending() >= need {
 		return copy, false
 	}
-	return Choose(answers, present, equal, number), true
+	return Choose(answers, present, equal, higher), true
 }
 
-// Choose picks one of several different copies. If all are integers it picks the
-// largest, because a fencing number must never go back. Otherwise it picks a copy of
+// Choose picks one of several different copies. If all are counters it takes the highest
+// of their numbers, because a fencing number must never go back. Otherwise it picks a copy of
 // the largest group of equals, and of groups of one size the one that comes first.
-func Choose[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) A {
+func Choose[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, higher func(a, b A) (A, bool)) A {
 	best, _ := Largest(answers, present, equal)
 	top := best
 	for _, a := range answers {
 		if a.State != Answered || !present(a.Value) {
 			continue
 		}
-		n, isInteger := number(a.Value)
-		if !isInteger {
+		var count bool
+		if top, count = higher(top, a.Value); !count {
 			return best
-		}
-		if most, _ := number(top); n > most {
-			top = a.Value
 		}
 	}
 	return top

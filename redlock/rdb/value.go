@@ -61,8 +61,8 @@ func StringValue(dump []byte) ([]byte, bool) {
 
 // Same tells whether two payloads have the same type, members and values, whatever the
 // servers' versions and encodings. A nil payload is an absent key. The TTLs of fields
-// and the scores of sorted sets are not compared: locks keep times there, which differ
-// between masters by milliseconds.
+// and the scores that are times are not compared, because they differ between masters by
+// milliseconds.
 func Same(a, b []byte) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -71,7 +71,24 @@ func Same(a, b []byte) bool {
 		return true
 	}
 	v, w := Read(a), Read(b)
-	return v.Kind == w.Kind && slices.EqualFunc(v.Items, w.Items, bytes.Equal)
+	return v.Kind == w.Kind && slices.EqualFunc(v.Items, w.Items, bytes.Equal) && slices.EqualFunc(v.Scores, w.Scores, sameScore)
+}
+
+// leastTime is the least score that is a time: in seconds since 1970, it is in 2001. Smaller scores count.
+const leastTime = 1e9
+
+func sameScore(a, b float64) bool { return a == b || a >= leastTime && b >= leastTime }
+
+// HasTimesApart tells whether two sorted sets have a member whose score is a time, and is that much
+// more in the first one.
+func HasTimesApart(a, b []byte, by int64) bool {
+	v, w := Read(a), Read(b)
+	for i, member := range v.Items {
+		if i < len(v.Scores) && i < len(w.Scores) && bytes.Equal(member, w.Items[i]) && sameScore(v.Scores[i], w.Scores[i]) && int64(v.Scores[i]-w.Scores[i]) == by {
+			return true
+		}
+	}
+	return false
 }
 
 // sort brings sets, sorted sets and hashes into the order of Value.

@@ -32,7 +32,7 @@ func configure(m *livetest.Server, settings map[string]string) {
 }
 
 // build stores the elements under a key as one type; shuffled may store those
-// of an unordered type in another order and with other scores.
+// of an unordered type in another order and with other scores, which are times.
 func build(m *livetest.Server, of, key string, list []string, shuffled bool) {
 	groups := slices.Collect(slices.Chunk(list, 2))
 	if shuffled {
@@ -47,7 +47,7 @@ func build(m *livetest.Server, of, key string, list []string, shuffled bool) {
 		m.Must(append([]string{"SADD", key}, list...)...)
 	case "sorted set":
 		for i, member := range list {
-			m.Must("ZADD", key, strconv.FormatFloat(float64(i)*1.5-3, 'g', -1, 64), member)
+			m.Must("ZADD", key, strconv.FormatFloat(float64(i)*1.5+leastTime, 'g', -1, 64), member)
 		}
 	case "hash":
 		for _, g := range groups {

@@ -10,14 +10,17 @@ import (
 // down. effect/undo.lua and effect/watched.lua contain the same number.
 const ExpiryTolerance = 2
 
+// Alike tells whether two different integers in replies say the same. If it is nil, none do.
+type Alike func(m, n int64) bool
+
 // Equivalent tells whether two masters' whole replies to one command say the same.
 // Values must be equal, with three exceptions. Errors agree by their code. Integers
-// above 1 agree, because remaining times differ by milliseconds. The forms of null
-// agree. Levels deeper than any real reply must be equal byte for byte, because each
-// level is read again for those below it.
-func Equivalent(a, b []byte) bool { return equivalentWithin(a, b, usualNesting) }
+// may be alike, as remaining times are. The forms of null agree. Levels deeper than
+// any real reply must be equal byte for byte, because each level is read again for
+// those below it.
+func Equivalent(a, b []byte, alike Alike) bool { return alike.equivalent(a, b, usualNesting) }
 
-func equivalentWithin(a, b []byte, levels int) bool {
+func (alike Alike) equivalent(a, b []byte, levels int) bool {
 	a, b = withoutAttributes(a), withoutAttributes(b)
 	switch {
 	case !SameKind(a, b):
@@ -31,13 +34,13 @@ func equivalentWithin(a, b []byte, levels int) bool {
 	case ':':
 		m, okA := ParseInteger(a)
 		n, okB := ParseInteger(b)
-		return okA && okB && m > 1 && n > 1
+		return okA && okB && alike != nil && alike(m, n)
 	case '*', '>':
-		return equivalentElementsWithin(a, b, 0, levels-1)
+		return alike.equivalentElements(a, b, 0, levels-1)
 	case '~':
-		return equivalentElementsWithin(a, b, 1, levels-1)
+		return alike.equivalentElements(a, b, 1, levels-1)
 	case '%':
-		return equivalentElementsWithin(a, b, 2, levels-1)
+		return alike.equivalentElements(a, b, 2, levels-1)
 	}
 	return false
 }
@@ -61,10 +64,10 @@ func SameKind(a, b []byte) bool {
 // of a set (group 1) and the pairs of a map (group 2) have no order of their own, and
 // masters send them in different ones, so they are sorted first.
 func EquivalentElements(a, b []byte, group int) bool {
-	return equivalentElementsWithin(a, b, group, usualNesting)
+	return Alike(nil).equivalentElements(a, b, group, usualNesting)
 }
 
-func equivalentElementsWithin(a, b []byte, group, levels int) bool {
+func (alike Alike) equivalentElements(a, b []byte, group, levels int) bool {
 	left, errA := Elements(a)
 	right, errB := Elements(b)
 	if errA != nil || errB != nil || len(left) != len(right) {
@@ -73,7 +76,7 @@ func equivalentElementsWithin(a, b []byte, group, levels int) bool {
 	if group > 0 {
 		left, right = sortGroups(left, group), sortGroups(right, group)
 	}
-	return slices.EqualFunc(left, right, func(x, y []byte) bool { return equivalentWithin(x, y, levels) })
+	return slices.EqualFunc(left, right, func(x, y []byte) bool { return alike.equivalent(x, y, levels) })
 }
 
 func sortGroups(list [][]byte, size int) [][]byte {

@@ -2,9 +2,13 @@ package resp
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 )
+
+// large takes large numbers for remaining times.
+func large(m, n int64) bool { return m > 1 && n > 1 }
 
 func TestEquivalent(t *testing.T) {
 	for _, row := range []struct {
@@ -62,11 +66,21 @@ func TestEquivalent(t *testing.T) {
 		{"", "", true},
 		{"", ":1\r\n", false},
 	} {
-		if got := Equivalent([]byte(row.a), []byte(row.b)); got != row.want {
+		if got := Equivalent([]byte(row.a), []byte(row.b), large); got != row.want {
 			t.Errorf("%q and %q: %v", row.a, row.b, got)
 		}
-		if got := Equivalent([]byte(row.b), []byte(row.a)); got != row.want {
+		if got := Equivalent([]byte(row.b), []byte(row.a), large); got != row.want {
 			t.Errorf("%q and %q: %v", row.b, row.a, got)
+		}
+	}
+}
+
+// Numbers must be equal unless the caller knows better.
+func TestNumbersThatDiffer(t *testing.T) {
+	for _, reply := range []string{":%d\r\n", "*2\r\n:1\r\n:%d\r\n"} {
+		a, b := fmt.Appendf(nil, reply, 30), fmt.Appendf(nil, reply, 3)
+		if Equivalent(a, b, nil) {
+			t.Errorf("%q and %q", a, b)
 		}
 	}
 }
@@ -76,10 +90,10 @@ func FuzzEquivalent(f *testing.F) {
 	f.Add([]byte("!6\r\nERR no\r\n"), []byte("-"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		CannotServe(a)
-		if Equivalent(a, b) != Equivalent(b, a) {
+		if Equivalent(a, b, large) != Equivalent(b, a, large) {
 			t.Error("not symmetric")
 		}
-		if !Equivalent(a, bytes.Clone(a)) {
+		if !Equivalent(a, bytes.Clone(a), nil) {
 			t.Error("a reply differs from itself")
 		}
 	})
@@ -91,14 +105,14 @@ func TestEquivalentDeepReplies(t *testing.T) {
 	deep := func(leaf string) []byte {
 		return []byte(strings.Repeat("*1\r\n", 7995) + leaf)
 	}
-	if !Equivalent(deep(":5\r\n"), deep(":5\r\n")) {
+	if !Equivalent(deep(":5\r\n"), deep(":5\r\n"), large) {
 		t.Error("equal replies differ")
 	}
-	if Equivalent(deep(":5\r\n"), deep(":6\r\n")) {
+	if Equivalent(deep(":5\r\n"), deep(":6\r\n"), large) {
 		t.Error("what is not looked into counts as equal")
 	}
 	shallow := func(leaf string) []byte { return []byte(strings.Repeat("*1\r\n", 100) + leaf) }
-	if !Equivalent(shallow(":5\r\n"), shallow(":6\r\n")) {
+	if !Equivalent(shallow(":5\r\n"), shallow(":6\r\n"), large) {
 		t.Error("what is looked into differs")
 	}
 }

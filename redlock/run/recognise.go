@@ -134,7 +134,7 @@ type releaseAnswer struct {
 
 func (a releaseAnswer) did() bool                  { return a.done }
 func (a releaseAnswer) refused() bool              { return !a.done }
-func (a releaseAnswer) alike(b releaseAnswer) bool { return resp.Equivalent(a.reply, b.reply) }
+func (a releaseAnswer) alike(b releaseAnswer) bool { return resp.Equivalent(a.reply, b.reply, nil) }
 
 // runRecognised runs a script that certainly is a release, without examining it. It
 // returns false if the script must be examined. Then nothing was done that matters to a

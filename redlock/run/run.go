@@ -72,7 +72,7 @@ func New(box *ballot.Box, mender *mend.Mender, retry func() ballot.Retry) *Runne
 }
 
 // Run executes a command on every master between two looks at its keys. Votes are equal
-// if the replies have the same shape and the keys the same state afterwards. A script
+// if the replies say the same and the keys have the same state afterwards. A script
 // that certainly is a release by value needs no look (recognise.go).
 //
 // If Won, Reply is a winning master's own, byte for byte. If Lost, Reply is one by which
