@@ -29,6 +29,7 @@ import (
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/shared"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 )
@@ -88,6 +89,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 			Subscribe: func(onEvent func(redlock.Event)) blocking.Tracker { return p.locker.Subscriber(onEvent) },
 		},
 	})
+	p.unruled = unruled.New(p.log)
 	p.operators = console.New(console.Config{
 		Active:  p.current,
 		Status:  p.locker.Status,
@@ -97,6 +99,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Clients: p.clients.Entries,
 		Reader:  p.locker.Reader(),
 		Locks:   p.locks,
+		Unruled: p.unruled,
 		Log:     p.log,
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
@@ -117,6 +120,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Scripts:         p.scripts,
 		Console:         p.operators,
 		Clients:         p.clients,
+		Unruled:         p.unruled,
 	})
 	p.server = server.New(env, commands.Handle)
 	for _, collector := range []prometheus.Collector{

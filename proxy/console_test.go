@@ -23,6 +23,7 @@ func withConsole(c *testConfig) {
 		Clients: c.Clients.Entries,
 		Active:  config.NewActive(&c.Settings),
 		Status:  func() redlock.Status { return redlock.Status{} },
+		Unruled: c.Unruled,
 		Ready:   func() string { return "ready: 5 of 5" },
 	})
 }

@@ -108,6 +108,7 @@ var rooms = map[string]room{
 	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}},
 	"blocking": {floor: 3, redlock: []string{""}},
 	"shared":   {floor: 4, redlock: []string{"resp", "loop"}},
+	"unruled":  {floor: 4, redlock: []string{"resp"}},
 	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}},

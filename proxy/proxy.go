@@ -27,6 +27,7 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/shared"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 )
@@ -62,6 +63,7 @@ type Proxy struct {
 	scripts     *scripts.Cache
 	journal     *journal.Journal
 	clients     *clients.Hub
+	unruled     *unruled.Watch
 	operators   *console.Console
 	monitor     *inspect.Monitor
 	hazards     []inspect.Hazard // found at the start

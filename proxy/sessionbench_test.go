@@ -20,6 +20,7 @@ import (
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/shared"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -81,7 +82,9 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 	})
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler))
 	env.Loop = runLoop(b)
-	return env, handler.New(env, handler.Config{Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: scripts.New(1<<20, nil)})
+	return env, handler.New(env, handler.Config{
+		Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: scripts.New(1<<20, nil), Unruled: unruled.New(env.Log),
+	})
 }
 
 // A pipeliner sends the same commands again and again through a session, and
@@ -140,11 +143,13 @@ func benchmarkSession(b *testing.B, command, reply string, pipeline int) {
 const (
 	benchGet   = "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n"
 	benchSet   = "*3\r\n$3\r\nSET\r\n$16\r\nkey:000000012345\r\n$3\r\nxxx\r\n"
+	benchTake  = "*6\r\n$3\r\nSET\r\n$3\r\nkey\r\n$3\r\nxxx\r\n$2\r\nNX\r\n$2\r\nEX\r\n$2\r\n10\r\n"
+	benchDel   = "*2\r\n$3\r\nDEL\r\n$3\r\nkey\r\n"
 	benchValue = "$5\r\nvalue\r\n"
 )
 
 // BenchmarkPerform is what a session itself spends on a forwarded command,
-// without sockets.
+// without sockets, and with nobody who looks for locks that no rule matches.
 func BenchmarkPerform(b *testing.B) {
 	const pipeline = 16
 	env, commands := benchService(b, 1, "")
@@ -154,17 +159,24 @@ func BenchmarkPerform(b *testing.B) {
 		}
 		return s
 	})
-	for name, command := range map[string]string{"get": benchGet, "set": benchSet} {
-		b.Run(name, func(b *testing.B) {
-			client := &repeater{drain: newDrain(), text: strings.Repeat(command, pipeline), times: b.N}
-			s := session.New(context.Background(), env, 1, client, commands.Handle)
-			b.ReportAllocs()
-			b.ResetTimer()
-			ended := make(chan struct{})
-			s.Start(func() { close(ended) })
-			<-ended
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pipeline), "ns/command")
-		})
+	watch := commands.Unruled
+	for _, run := range []struct{ name, command string }{{"get", benchGet}, {"set", benchSet}, {"set nx", benchTake}, {"del", benchDel}} {
+		for _, watching := range []bool{true, false} {
+			b.Run(run.name+map[bool]string{false: " unwatched"}[watching], func(b *testing.B) {
+				commands.Unruled = nil
+				if watching {
+					commands.Unruled = watch
+				}
+				client := &repeater{drain: newDrain(), text: strings.Repeat(run.command, pipeline), times: b.N}
+				s := session.New(context.Background(), env, 1, client, commands.Handle)
+				b.ReportAllocs()
+				b.ResetTimer()
+				ended := make(chan struct{})
+				s.Start(func() { close(ended) })
+				<-ended
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pipeline), "ns/command")
+			})
+		}
 	}
 }
 

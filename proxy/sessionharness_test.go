@@ -27,6 +27,7 @@ import (
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/shared"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
@@ -213,6 +214,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 			Locks:   locks,
 			Clients: clients.NewHub(),
 			Scripts: scripts.New(1<<20, nil),
+			Unruled: unruled.New(slog.New(slog.DiscardHandler)),
 		},
 		log:      slog.New(slog.DiscardHandler),
 		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes},

@@ -16,6 +16,7 @@ func ownCommand() *Spec {
 		newOwn("redlock|slowlog", -3),
 		newOwn("redlock|status", 2),
 		newOwn("redlock|token", 4, keySpec{index: 2, step: 1}),
+		newOwn("redlock|unruled", 2),
 		newOwn("redlock|why", 3, keySpec{index: 2, step: 1}),
 	} {
 		container.addSubcommand(sub)

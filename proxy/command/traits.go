@@ -4,7 +4,7 @@ import "strings"
 
 // Traits are a set of reasons to treat a command differently from others. A reply to
 // COMMAND does not contain them.
-type Traits uint16
+type Traits uint32
 
 const (
 	Sort            Traits = 1 << iota // code in keys.go finds its keys
@@ -23,6 +23,7 @@ const (
 	Console                            // the proxy's own REDLOCK
 	AboutClients                       // about the sessions of the proxy, which the upstream does not know
 	Shareable                          // may go over a connection that other clients use, too (shareable.go)
+	Locking                            // takes a lock or gives it back, in some library
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
@@ -47,20 +48,24 @@ var commandTraits = map[string]Traits{
 	"sort":    Sort,
 	"migrate": Migrate | NeverOnLocks,
 
-	"eval":       Script,
-	"evalsha":    Script,
+	"eval":       Script | Locking,
+	"evalsha":    Script | Locking,
 	"eval_ro":    Script,
 	"evalsha_ro": Script,
-	"fcall":      Script | NeverOnLocks,
+	"fcall":      Script | NeverOnLocks | Locking,
 	"fcall_ro":   Script | NeverOnLocks,
 
-	"del":    Split,
-	"unlink": Split,
-	"exists": Split,
-	"touch":  Split,
-	"mget":   Split,
-	"copy":   Elsewhere,
-	"move":   Elsewhere,
+	"set":     Locking,
+	"setnx":   Locking,
+	"delex":   Locking,
+	"delifeq": Locking,
+	"del":     Split | Locking,
+	"unlink":  Split | Locking,
+	"exists":  Split,
+	"touch":   Split,
+	"mget":    Split,
+	"copy":    Elsewhere,
+	"move":    Elsewhere,
 
 	"subscribe":    Subscription | InSubscribeMode | Uncountable,
 	"psubscribe":   Subscription | InSubscribeMode | Uncountable,
@@ -131,6 +136,7 @@ var commandTraits = map[string]Traits{
 	"redlock|slowlog": Console,
 	"redlock|status":  Console | ForLockers,
 	"redlock|token":   Console | ForLockers,
+	"redlock|unruled": Console | ForLockers,
 	"redlock|why":     Console | ForLockers,
 
 	"cluster|info":   ForLockers,

@@ -43,11 +43,12 @@ func TestCommandTraits(t *testing.T) {
 			"client|id client|info client|getname client|setname client|setinfo client|no-evict client|no-touch client|reply " +
 			"client|tracking client|caching client|trackinginfo client|getredir " +
 			"cluster|info cluster|nodes cluster|slots cluster|shards cluster|myid unsubscribe punsubscribe sunsubscribe " +
-			"redlock redlock|break redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|status redlock|token redlock|why"},
-		{Console, "redlock redlock|break redlock|clients redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|slowlog redlock|status redlock|token redlock|why"},
+			"redlock redlock|break redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|status redlock|token redlock|unruled redlock|why"},
+		{Console, "redlock redlock|break redlock|clients redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|slowlog redlock|status redlock|token redlock|unruled redlock|why"},
 		{OnMasters, "ping echo time publish spublish"},
 		{NeverOnLocks, "fcall fcall_ro migrate"},
 		{LeavesProtocol, "sync psync replconf script|debug"},
+		{Locking, "set setnx del unlink delex delifeq eval evalsha fcall"},
 		{Uncountable, subscriptions + " hello monitor " + strings.Join(ofClient, " ")},
 	} {
 		var got []string

@@ -29,6 +29,11 @@ func (c configChecks) all() {
 	c.tls()
 	c.users()
 	c.durations()
+	for i, glob := range c.cfg.Ignore {
+		if key := elementKey("ignore", i); glob == "" && c.sound(key) {
+			c.fail(key, "is empty; write a Redis glob over the whole key, such as \"idempotency:*\"")
+		}
+	}
 }
 
 func (c configChecks) durations() {

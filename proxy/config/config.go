@@ -32,6 +32,9 @@ type Config struct {
 
 	Locks route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first match counts
 
+	// Ignore has globs: keys that are no locks although they look like locks (package unruled).
+	Ignore []string `yaml:"ignore" list:"Redis globs such as [\"idempotency:*\"]"`
+
 	MasterTimeout time.Duration `yaml:"master_timeout" range:"1ms 1m"`
 	Retry         Retry         `yaml:"retry"`
 	ClockDrift    float64       `yaml:"clock_drift" range:"0 0.5"`
@@ -243,6 +246,7 @@ func Demo() *Config {
 		UpstreamConnections: ConnectionsOwn,
 
 		Locks:         route.Rules{{Match: "lock:*", DB: route.AnyDB}},
+		Ignore:        []string{},
 		MasterTimeout: 50 * time.Millisecond,
 		Retry:         Retry{Count: 3, Delay: 200 * time.Millisecond},
 		ClockDrift:    0.01,

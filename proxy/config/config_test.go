@@ -91,6 +91,7 @@ limits: {clients: 5, bulk: 64M, idle: 5m}
 log: {level: debug, format: json}
 unix_permissions: 0770
 upstream_connections: shared
+ignore: ["e*"]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +99,7 @@ upstream_connections: shared
 	want := &Config{
 		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770, AdminHosts: []string{},
 		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Wait: 1500 * time.Millisecond, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB, Renew: 10 * time.Minute, Release: true}, {Match: "d*", DB: route.AnyDB}},
+		Ignore:        []string{"e*"},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Heal: Heal{Every: time.Minute, Rate: 5, Size: 64 << 10},

@@ -21,7 +21,7 @@ master_timeout: 50ms
 
 const (
 	wantURL        = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
-	wantTop        = "listen, unix_permissions, tls, admin, admin_hosts, upstream, masters, upstream_connections, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
+	wantTop        = "listen, unix_permissions, tls, admin, admin_hosts, upstream, masters, upstream_connections, locks, ignore, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
 	wantListen     = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration   = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
 	wantLeastDelay = "is too short; it must be 2.04s at least with master_timeout 50ms and clock_drift 0.01, because a proxy may take that long to write a master's marker, and the master must not vote before that"
@@ -48,6 +48,8 @@ func TestConfigErrors(t *testing.T) {
 		{"auth: hunter2", `f.yaml:9: auth: must be the word upstream or a mapping with the keys password, password_file, password_env, may, users`},
 		{"clock_drift: [1]", `f.yaml:9: clock_drift: must be a single value, not a list or a mapping`},
 		{"auth: {upstream: true}", `f.yaml:9: auth: a key is not known here; allowed: password, password_file, password_env, may, users`},
+		{"ignore: [a, '']", `f.yaml:9: ignore[1]: is empty; write a Redis glob over the whole key, such as "idempotency:*"`},
+		{"ignore: a", `f.yaml:9: ignore: must be a list of Redis globs such as ["idempotency:*"]`},
 		{"auth_cache: -1s", `f.yaml:9: auth_cache: "-1s" is out of range; allowed: 0s to 24h`},
 		{"auth: {password: [hunter2]}", `f.yaml:9: auth.password: must be a single value, not a list or a mapping`},
 		{"auth: {password: }", `f.yaml:9: auth.password: has no value; write one (the texts ~ and null need quotes), or leave the key out`},

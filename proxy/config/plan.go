@@ -35,6 +35,7 @@ func PlanReload(old, next *Config) (Plan, error) {
 	if !slices.EqualFunc(old.Locks, next.Locks, func(a, b route.Rule) bool { return DescribeRule(a) == DescribeRule(b) }) {
 		r.note("locks", DescribeRules(old.Locks), DescribeRules(next.Locks))
 	}
+	r.changed("ignore", DescribeGlobs(old.Ignore), DescribeGlobs(next.Ignore))
 	r.changed("upstream_connections", old.UpstreamConnections, next.UpstreamConnections)
 	asked := len(r.plan.Changes)
 	r.changed("master_timeout", ShortDuration(old.MasterTimeout), ShortDuration(next.MasterTimeout))

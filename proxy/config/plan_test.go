@@ -47,6 +47,7 @@ func TestReloadChanges(t *testing.T) {
 		{`"lock:*"`, "\"lock:*\"\n    renew: 10m\n    on_disconnect: release", []string{`locks: "lock:*" -> "lock:*", renewed for 10m, released on disconnect`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    default_ttl: 1m", []string{`locks: "lock:*" -> "lock:*", default TTL 1m`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    wait: 2s", []string{`locks: "lock:*" -> "lock:*", wait 2s`}, false, -1, nil},
+		{"log:", "ignore: [a*, \"b:*\"]\nlog:", []string{`ignore: nothing -> "a*" "b:*"`}, false, -1, nil},
 		{"log:", "master_timeout: 80ms\nlog:", []string{"master_timeout: 50ms -> 80ms"}, true, -1, nil},
 		{"log:", "retry: {count: 5, delay: 1s}\nlog:", []string{"retry.count: 3 -> 5", "retry.delay: 200ms -> 1s"}, true, -1, nil},
 		{"log:", "heal: {every: 1m}\nlog:", []string{"heal: off -> every 1m, 1000 keys a second, of up to 1mb"}, true, -1, nil},

@@ -25,11 +25,8 @@ func DescribeRule(rule route.Rule) string {
 	if rule.Release {
 		text += ", released on disconnect"
 	}
-	for i, glob := range rule.Companions {
-		if i == 0 {
-			text += ", companions"
-		}
-		text += " " + strconv.Quote(glob)
+	if len(rule.Companions) > 0 {
+		text += ", companions " + DescribeGlobs(rule.Companions)
 	}
 	return text
 }
@@ -38,6 +35,18 @@ func DescribeRule(rule route.Rule) string {
 func DescribeCoverage(rule route.Rule) string {
 	rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release = 0, 0, 0, false
 	return DescribeRule(rule)
+}
+
+// DescribeGlobs describes a list of globs as text.
+func DescribeGlobs(globs []string) string {
+	if len(globs) == 0 {
+		return "nothing"
+	}
+	texts := make([]string, len(globs))
+	for i, glob := range globs {
+		texts[i] = strconv.Quote(glob)
+	}
+	return strings.Join(texts, " ")
 }
 
 // DescribeRules describes all rules as text.

@@ -10,6 +10,7 @@ import (
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/inspect"
@@ -37,6 +38,7 @@ type Config struct {
 	Reader  Reader
 	Locks   Locks
 	Log     *slog.Logger
+	Unruled *unruled.Watch
 	Ready   func() string // says whether locks can be decided, and why not; it may have several lines
 }
 

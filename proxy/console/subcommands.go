@@ -34,6 +34,9 @@ func subcommands() []subcommand {
 			"Return a fencing token, if the lock has this value: an integer above all that were returned before.",
 			"Otherwise return a null. Pass the token to what the lock protects, which must refuse smaller ones.",
 		}, (*Console).noToken},
+		{"redlock|unruled", "UNRULED", []string{
+			"Return the patterns of keys that look like locks and match no rule, each with the rule to write.",
+		}, (*Console).unruled},
 		{"redlock|why", "WHY <key>", []string{"Return who holds a lock, what each master has under the key, and the last verdicts here."}, (*Console).why},
 		{"redlock|help", "HELP", []string{"Prints this help."}, (*Console).help},
 	}
@@ -108,4 +111,21 @@ func onDisconnect(rule route.Rule) string {
 		return "release"
 	}
 	return "keep"
+}
+
+// unruled shows the patterns of keys that look like locks and match no rule.
+func (c *Console) unruled(_ context.Context, r *reply, _ Command) {
+	settings := c.Active.Load()
+	list := c.Unruled.Found(settings.Router.Rules, settings.Config.Ignore)
+	r.array(len(list))
+	for _, found := range list {
+		r.fields(7)
+		r.textField("pattern", found.Match)
+		r.integerField("uses", found.Uses)
+		r.timeField("first", found.First)
+		r.timeField("last", found.Last)
+		r.textField("shape", found.Shape)
+		r.textField("library", found.Library)
+		r.textField("rule", found.Rule())
+	}
 }

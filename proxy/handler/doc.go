@@ -17,6 +17,7 @@
 //     transaction.
 //   - pubsub.go: subscriptions and CLIENT TRACKING, which package pubsub performs.
 //   - clients.go: CLIENT LIST, KILL and the like, which package clients performs.
+//   - unruled.go: package unruled looks at forwarded commands that locks use.
 //   - forward.go: every other command goes to the upstream as it came, and by which connection.
 //
 // Each family has its state in a struct of its own, in its own file.

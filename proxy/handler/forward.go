@@ -4,13 +4,15 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
 
 // performOnUpstream forwards a command as it came, and says which replies it expects.
-func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command.Spec) {
+func (h *handler) performOnUpstream(name string, cmd wire.Command, to route.Route) {
+	spec := to.Spec
 	switch name {
 	case "monitor":
 		h.relay(cmd, upstream.Expectation{Kind: upstream.Stream, Count: 1})
@@ -28,9 +30,9 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 			h.ReplyError(wire.ErrWaitShared)
 			return
 		}
-		h.forwardForReply(cmd, spec)
-	case "eval", "eval_ro":
-		h.service.Scripts.Learn(name, cmd.Args)
+		h.forwardForReply(cmd, to)
+	case "eval", "eval_ro", "evalsha", "evalsha_ro":
+		h.noteLocking(cmd, to, h.service.Scripts.Learn(name, cmd.Args))
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	default:
 		switch {
@@ -39,13 +41,15 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 		case spec == nil && wire.IsForgedRequest(cmd.Args[0]):
 			h.End(session.ForgedRequest)
 		default:
-			h.forwardForReply(cmd, spec)
+			h.forwardForReply(cmd, to)
 		}
 	}
 }
 
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
-func (h *handler) forwardForReply(cmd wire.Command, spec *command.Spec) {
+func (h *handler) forwardForReply(cmd wire.Command, to route.Route) {
+	spec := to.Spec
+	h.noteLocking(cmd, to, scripts.Shape{})
 	if settings := h.Env.Active.Load(); spec.Is(command.Shareable) && h.mayShare(settings) {
 		yes, refusal := h.Share(cmd, h.client.Version, settings)
 		if refusal != "" {

@@ -15,6 +15,7 @@ import (
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -47,6 +48,7 @@ type Config struct {
 	Scripts *scripts.Cache
 	Console Console // nil: REDLOCK is not supported
 	Clients *clients.Hub
+	Unruled *unruled.Watch // nil: nobody looks for locks without a rule
 
 	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters
 }

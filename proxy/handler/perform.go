@@ -57,7 +57,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	case h.inTransaction():
 		h.performInTransaction(name, cmd, to)
 	case to.Ordinary && to.Plane == route.Upstream: // nearly all commands
-		h.forwardForReply(cmd, to.Spec)
+		h.forwardForReply(cmd, to)
 	case h.performHandshake(name, cmd, to.Spec):
 	case h.performJoined(name, cmd, to):
 	default:
@@ -119,7 +119,7 @@ func (h *handler) performKeyed(name string, cmd wire.Command, to route.Route) {
 	case to.Plane == route.Cross:
 		h.replyUnlessRestricted(name, cmd.Args, wire.ErrCrossLock)
 	default:
-		h.performOnUpstream(name, cmd, to.Spec)
+		h.performOnUpstream(name, cmd, to)
 	}
 }
 

@@ -62,6 +62,7 @@ func settingsOf(cfg *config.Config) settingList {
 	for i, rule := range cfg.Locks {
 		row(fmt.Sprintf("locks[%d]", i), config.DescribeRule(rule))
 	}
+	row("ignore", config.DescribeGlobs(cfg.Ignore))
 	row("master_timeout", config.ShortDuration(cfg.MasterTimeout))
 	row("retry", fmt.Sprintf("%d times, each after up to %s", cfg.Retry.Count, config.ShortDuration(cfg.Retry.Delay)))
 	row("clock_drift", cfg.ClockDrift)

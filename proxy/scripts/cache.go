@@ -3,6 +3,7 @@ package scripts
 import (
 	"container/list"
 	"crypto/sha1"
+	"encoding/binary"
 	"encoding/hex"
 	"sync"
 )
@@ -32,6 +33,7 @@ type cachedScript struct {
 	sha      scriptSHA
 	text     []byte
 	acquires bool
+	shape    Shape
 }
 
 // New makes an empty Cache of at most maxBytes. It calls forgotten for each text
@@ -49,23 +51,27 @@ func (c *Cache) SetLimit(maxBytes int) {
 }
 
 // Register keeps a copy of a text, unless the text is larger than the whole cache. It
-// does not allocate if it knows the text.
-func (c *Cache) Register(text []byte) {
+// does not allocate if it knows the text. It returns the text's Shape.
+func (c *Cache) Register(text []byte) Shape {
 	sha := scriptSHA(sha1.Sum(text))
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok := c.bySHA[sha]; ok {
+	known, ok := c.bySHA[sha]
+	if ok {
 		c.recent.MoveToFront(known)
-		return
 	}
-	size := len(text) + scriptOverhead
-	if size > c.maxBytes {
-		return
+	c.mu.Unlock()
+	if ok {
+		return known.Value.(*cachedScript).shape
 	}
-	c.makeRoom(size)
-	script := &cachedScript{sha: sha, text: append([]byte{}, text...)}
-	c.bySHA[sha] = c.recent.PushFront(script)
-	c.bytes += size
+	script := &cachedScript{sha: sha, text: append([]byte{}, text...), shape: shapeOf(binary.BigEndian.Uint64(sha[:])|1, text)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if size := len(text) + scriptOverhead; c.bySHA[sha] == nil && size <= c.maxBytes {
+		c.makeRoom(size)
+		c.bySHA[sha] = c.recent.PushFront(script)
+		c.bytes += size
+	}
+	return script.shape
 }
 
 // Acquires tells whether Acquired was called for this text.
@@ -104,21 +110,30 @@ func (c *Cache) makeRoom(size int) {
 // Get finds a text by its SHA1 in hex, in upper or lower case. The text is shared, so
 // the caller must not change it.
 func (c *Cache) Get(sha []byte) (text []byte, ok bool) {
-	var sum scriptSHA
-	if len(sha) != hex.EncodedLen(len(sum)) {
+	script := c.get(sha)
+	if script == nil {
 		return nil, false
 	}
+	return script.text, true
+}
+
+// get returns nil if it does not know the text. The caller must not read acquires.
+func (c *Cache) get(sha []byte) *cachedScript {
+	var sum scriptSHA
+	if len(sha) != hex.EncodedLen(len(sum)) {
+		return nil
+	}
 	if _, err := hex.Decode(sum[:], sha); err != nil {
-		return nil, false
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.bySHA[sum]
 	if !ok {
-		return nil, false
+		return nil
 	}
 	c.recent.MoveToFront(known)
-	return known.Value.(*cachedScript).text, true
+	return known.Value.(*cachedScript)
 }
 
 // Flush forgets every text, as SCRIPT FLUSH does.

@@ -85,12 +85,18 @@ func (c *Cache) existsOnBoth(fromUpstream []byte, names [][]byte) []byte {
 }
 
 // Learn stores the text of the script in a command, if there is one, so that every client can
-// run it on lock keys with EVALSHA.
-func (c *Cache) Learn(name string, args [][]byte) {
+// run it on lock keys with EVALSHA. It returns the Shape of the script that the command runs
+// or loads.
+func (c *Cache) Learn(name string, args [][]byte) Shape {
 	switch {
 	case (name == "eval" || name == "eval_ro") && len(args) > 1:
-		c.Register(args[1])
+		return c.Register(args[1])
 	case name == "script|load" && len(args) == 3:
-		c.Register(args[2])
+		return c.Register(args[2])
+	case name == "evalsha" && len(args) > 1:
+		if script := c.get(args[1]); script != nil {
+			return script.shape
+		}
 	}
+	return Shape{}
 }

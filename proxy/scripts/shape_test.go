@@ -1,0 +1,103 @@
+package scripts
+
+import (
+	"strings"
+	"testing"
+
+	"redlock-proxy/redlock/livetest"
+)
+
+// The corpus has the scripts of lock libraries in other words, and scripts that are no locks' (its file lua.go).
+func TestShapeOfCorpus(t *testing.T) {
+	exceptions := map[string]string{
+		"corpus_acquire: forced": "it asks for nobody",
+		"corpus_release: reset":  "it asks for nobody",
+	}
+	seen := map[string]int{}
+	for name, text := range livetest.Corpus(t, "../../integration") {
+		file, _, _ := strings.Cut(strings.TrimPrefix(name, "corpus_"), ":")
+		s := shapeOf(1, []byte(text))
+		good := true
+		switch file {
+		case "acquire":
+			good = s.Takes && !s.Deletes
+		case "release":
+			good = s.Deletes || s.Extends
+		case "lua":
+			good = s == Shape{ID: 1}
+		}
+		if _, excepted := exceptions[name]; good == excepted {
+			t.Errorf("%s is %+v, and that is wrong: %v\n%s", name, s, !excepted, text)
+		}
+		seen[file]++
+	}
+	for _, file := range []string{"acquire", "release", "lua"} {
+		if seen[file] < 10 {
+			t.Errorf("the corpus has only %d scripts in %s", seen[file], file)
+		}
+	}
+}
+
+func TestShape(t *testing.T) {
+	for text, want := range map[string]Shape{
+		// rate limits and caches
+		"local n = redis.call('incr', KEYS[1]) if n == 1 then redis.call('expire', KEYS[1], 60) end return n":                                   {},
+		"redis.call('zremrangebyscore', KEYS[1], 0, ARGV[1]) if redis.call('zcard', KEYS[1]) < 9 then redis.call('zrem', KEYS[1], ARGV[2]) end": {Deletes: true},
+		"return redis.call('del', KEYS[1])":                                             {},
+		"-- if mine then redis.call('del')\nreturn redis.call('set', KEYS[1], 1)":       {},
+		"redis.call('set', KEYS[1], ARGV[1], 'PX', 5)":                                  {}, // without a condition
+		"if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], 1) end":  {}, // without an end
+		"if redis.call('get', KEYS[1]) == ARGV[1] then redis.call(\"UNLINK\", KEYS[1])": {Deletes: true},
+		"if x then redis.call('del":                                                     {}, // an open quote
+		"if x then redis.call('del') end" + strings.Repeat(" ", longestShape):           {},
+		"": {},
+	} {
+		want.ID = 7
+		if got := shapeOf(7, []byte(text)); got != want {
+			t.Errorf("%q is %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+// EVALSHA finds the Shape that EVAL or SCRIPT LOAD has left.
+func TestLearnReturnsTheShape(t *testing.T) {
+	c := New(1<<16, nil)
+	words := func(text ...string) (args [][]byte) {
+		for _, word := range text {
+			args = append(args, []byte(word))
+		}
+		return args
+	}
+	const text = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) end"
+	loaded := c.Learn("script|load", words("SCRIPT", "LOAD", text))
+	if !loaded.Deletes || loaded.ID == 0 {
+		t.Errorf("it is %+v", loaded)
+	}
+	sha := c.add([]byte(text))
+	for _, args := range [][][]byte{words("EVAL", text, "1", "k"), words("EVALSHA", sha, "1", "k"), words("EVALSHA", strings.ToUpper(sha), "1", "k")} {
+		if got := c.Learn(strings.ToLower(string(args[0])), args); got != loaded {
+			t.Errorf("%q is %+v, want %+v", args, got, loaded)
+		}
+	}
+	if other := c.Learn("eval", words("EVAL", text+" ", "0")); other.ID == loaded.ID {
+		t.Error("another text has the same ID")
+	}
+	if unknown := c.Learn("evalsha", words("EVALSHA", strings.Repeat("0", 40), "0")); unknown != (Shape{}) {
+		t.Errorf("an unknown text is %+v", unknown)
+	}
+}
+
+func FuzzShape(f *testing.F) {
+	for _, text := range livetest.Corpus(f, "../../integration") {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { shapeOf(1, text) }) // no text makes it panic or hang
+}
+
+func BenchmarkShape(b *testing.B) {
+	text := []byte("local held = redis.call('GET', KEYS[1])\nif held == ARGV[1] then\n  redis.call('PEXPIRE', KEYS[1], ARGV[2])\n  return true\nelseif not held then\n  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])\n  return true\nend\nreturn false")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		shapeOf(1, text)
+	}
+}

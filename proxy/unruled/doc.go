@@ -1,0 +1,32 @@
+// Package unruled finds locks that no rule names. A key on which clients do what locks do, and which goes to the
+// upstream all the same, is on one server only. A wrong rule says nothing of itself; this package does.
+//
+// # What a lock looks like
+//
+// A client takes a key only if nobody has it, and later gives it back. Neither half alone is a lock: SET NX EX
+// without a release is an idempotency key, a script that counts is a rate limit. So a Watch remembers for a while
+// who took which key, and reports a use when the second half comes:
+//
+//	taken by                      given back by
+//	SET NX, SETNX                 a script that compares and deletes or extends, or whose text is unknown
+//	a script that creates a key,  another script that deletes it
+//	with an end, on a condition
+//	any of these                  DELEX IFEQ, DELIFEQ, SET IFEQ; DEL or UNLINK while the client watches keys
+//	SET NX with a TTL, SETNX      DEL or UNLINK by the connection that took it
+//
+// What a script does is read from its text (script.go). That is advice, and no vote depends on it.
+//
+// # From keys to rules
+//
+// A key becomes a pattern: digits, hexadecimal numbers and UUIDs become a star, and what is long is cut
+// (pattern.go). Patterns that differ in one word only are merged once there are several of them. A Found is one
+// pattern, with the rule to write.
+//
+// # What a caller may rely on
+//
+// See allocates only for a pattern that is new. It holds one mutex for a few lines and during no I/O. All memory
+// is bounded: by a table of recent acquires, and by the number of patterns. A Watch reads no reply, so it takes a
+// refused acquire for one that was granted, unless it knows the holder. It keeps no value, and one key of each
+// pattern, which it shows to nobody. Any number
+// of goroutines may use a Watch. It starts none.
+package unruled
