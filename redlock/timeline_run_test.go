@@ -105,6 +105,21 @@ func TestTimelineAScriptIsNotWonIfItsRecordTookTooLong(t *testing.T) {
 	}
 }
 
+// ShedLock gives up a job's lock so that it ends a few milliseconds later.
+func TestTimelineALockIsGivenUpInAMoment(t *testing.T) {
+	for _, left := range []string{"3", "4", "5", "9"} {
+		onTimeline(t, "ok@3ms ok@5ms ok@7ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+			w.put("A A A A A", time.Minute)
+			lock := bytesOf([]string{key})
+			began := time.Now()
+			o := w.locker.Run(t.Context(), RunRequest{Keys: lock, Args: bytesOf([]string{"SET", key, tokenB, "XX", "PX", left})})
+			if o.Verdict != Won || string(o.Reply) != "+OK\r\n" || time.Since(began) > 20*time.Millisecond {
+				t.Errorf("%s ms: %v %q after %v", left, o.Verdict, o.Reply, time.Since(began))
+			}
+		})
+	}
+}
+
 func TestTimelineARefusalIsNotUndone(t *testing.T) {
 	cfg := timelineConfig()
 	seen := &votesSeen{seen: map[string]int{}}

@@ -63,21 +63,13 @@ func (i Image) UnchangedSince(before Image) bool {
 	}
 }
 
-// passing tells whether the key is about to expire. It may have expired before the
+// IsOver tells whether the key is absent, or about to expire. It may have expired before the
 // look on one master and not on another.
-func (i Image) passing() bool { return i.PTTL >= 0 && i.PTTL <= resp.ExpiryTolerance }
+func (i Image) IsOver() bool { return i.Absent() || i.PTTL >= 0 && i.PTTL <= resp.ExpiryTolerance }
 
 // mayEndBy tells whether the key may have expired by a time of the master's clock.
 func (i Image) mayEndBy(now int64) bool {
 	return i.PTTL >= 0 && i.Expiry() <= laterBy(now, resp.ExpiryTolerance)
-}
-
-// lasting is the payload of a key that is not about to expire, or nil.
-func (i Image) lasting() []byte {
-	if i.passing() {
-		return nil
-	}
-	return i.Dump
 }
 
 // Expiry is the absolute expiry in milliseconds of the master's clock, or NoExpiry.

@@ -117,37 +117,31 @@ func (x Result) Changes() []Change {
 	return changes
 }
 
-// shortest is the least time, in milliseconds, that a key written by the run has
-// left. It is negative if none of them expires. A key that is about to expire does
-// not count beside a lock that stays.
+// givenUp is the TTL, in milliseconds, below which a client gives up a lock: it has ended when the
+// client hears of it.
+const givenUp = 10
+
+// shortest is the least time, in milliseconds, that a lock written by the run has
+// left. It is negative if none of them expires. What is over, or was given up, is no lock.
 func (x Result) shortest() int64 {
-	least, passing := int64(-1), int64(-1)
-	others := false
+	least := int64(-1)
 	for i, e := range x.Changes() {
 		ttl := x.After[i].PTTL
 		switch {
-		case x.After[i].passing():
-			passing = ttl
-		case !e.Wrote():
-			others = others || !x.After[i].Absent()
-		case ttl >= 0 && (least < 0 || ttl < least):
-			least, others = ttl, true
-		default:
-			others = true
+		case !e.Wrote() || ttl < 0 || x.After[i].IsOver() || e != Created && ttl < givenUp:
+		case least < 0 || ttl < least:
+			least = ttl
 		}
-	}
-	if !others {
-		return passing
 	}
 	return least
 }
 
 // LongestTTL is the most time, in milliseconds, that a key written by the run has
-// left. It is 0 if none of them expires.
+// left. It is 0 if none of them expires, or all are over.
 func (x Result) LongestTTL() int64 {
 	most := int64(0)
 	for i, e := range x.Changes() {
-		if e.Wrote() {
+		if e.Wrote() && !x.After[i].IsOver() {
 			most = max(most, x.After[i].PTTL)
 		}
 	}
@@ -159,7 +153,7 @@ func (x Result) LongestTTL() int64 {
 // rewrites the same bytes, and counters that drifted apart change alike.
 func (r Rule) Same(a, b Result) bool {
 	return r.sameReply(a, b) &&
-		slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return rdb.Same(x.lasting(), y.lasting()) })
+		slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return SameContent(x, y) || x.IsOver() && y.IsOver() })
 }
 
 // sameReply compares unordered lists as sets. The replies of a command that only reads are

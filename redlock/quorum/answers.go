@@ -66,12 +66,12 @@ func Complete[A any](answers []Answer[A], _ time.Duration) Verdict {
 func Largest[A any](answers []Answer[A], counts func(A) bool, equal func(a, b A) bool) (A, Tally) {
 	var best A
 	most := 0
-	for i, a := range answers {
+	for _, a := range answers {
 		if a.State != Answered || !counts(a.Value) {
 			continue
 		}
 		n := 0
-		for _, other := range answers[i:] {
+		for _, other := range answers {
 			if other.State == Answered && counts(other.Value) && equal(a.Value, other.Value) {
 				n++
 			}

@@ -326,6 +326,9 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 func (r *Request) effects(answers []quorum.Answer[effect.Result], winner effect.Result) (all []ballot.Effect, kept [][]byte) {
 	for k, did := range winner.Changes() {
 		after := winner.After[k]
+		if did.Wrote() && after.IsOver() {
+			did = effect.Compare(winner.Before[k], effect.Missing)
+		}
 		e := ballot.Effect{Key: r.Keys[k], TTL: r.rule.Left(answers, winner, k)}
 		switch did {
 		case effect.Created:
