@@ -28,9 +28,8 @@ func newContentionMetrics(f *family) *contentionMetrics {
 	return m
 }
 
-// forget deletes the series of a rule.
+// forget deletes the series of a rule, which m.rules forgets next.
 func (m *contentionMetrics) forget(rule string) {
-	m.rules.forget(rule)
 	m.waited.DeleteLabelValues(rule)
 	m.held.DeleteLabelValues(rule)
 }

@@ -221,15 +221,16 @@ func (m *Metrics) rulesInForce(rules []string) {
 			m.contention.forget(rule)
 		}
 	}
-	m.commands.forgetAll()
+	m.contention.rules.only(rules)
+	var labels []commandLabels
 	for rule := range m.rules {
-		m.contention.rules.get(rule)
 		for kind := redlock.KindAcquire; kind <= redlock.KindToken; kind++ {
 			for _, verdict := range m.verdicts {
-				m.commands.get(commandLabels{kind.String(), verdict, rule})
+				labels = append(labels, commandLabels{kind.String(), verdict, rule})
 			}
 		}
 	}
+	m.commands.only(labels)
 }
 
 // LockCommand counts a lock command and the seconds that it took.
@@ -320,9 +321,14 @@ func (s *series[K, S]) forget(labels K) {
 	}
 }
 
-// forgetAll makes the next get of any labels call find again.
-func (s *series[K, S]) forgetAll() {
+// only finds these labels at once, and forgets all others. One get for each would copy the map
+// each time.
+func (s *series[K, S]) only(labels []K) {
+	found := make(map[K]S, len(labels))
+	for _, l := range labels {
+		found[l] = s.find(l)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known.Store(nil)
+	s.known.Store(&found)
 }
