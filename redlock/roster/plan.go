@@ -56,7 +56,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	if r.set == "" {
 		marks = r.found(now)
 	} else {
-		for _, db := range r.Databases() {
+		for _, db := range r.dbs {
 			for i := range r.joined {
 				if m, ok := r.mend(Place{i, db}, now); ok {
 					marks = append(marks, m)

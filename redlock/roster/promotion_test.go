@@ -31,7 +31,7 @@ func (r *Roster) write(marks []Write, readers ...*Roster) {
 			m.Marker.Since, m.Marker.Turned = 1, 1
 		}
 		for _, reader := range readers {
-			for _, db := range reader.Databases() {
+			for _, db := range reader.dbs {
 				p := Place{m.Master, db}
 				m.Marker.DB = db
 				if reader.views[p].run == r.views[m.Place].run {

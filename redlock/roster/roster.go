@@ -126,6 +126,7 @@ type Roster struct {
 	recalls bool            // N-Q+1 markers were once read together, so the longest TTL known is the set's
 	all     map[int]*master // by index
 	views   map[Place]*view
+	dbs     []int      // the databases of views, in order
 	reason  string     // why there is no set yet
 	noSet   setProblem // the reason as last logged
 	newTold string     // the set that was logged as new
@@ -163,6 +164,9 @@ func (r *Roster) view(p Place) *view {
 	if s == nil {
 		s = &view{told: Standing{State: Away}}
 		r.views[p] = s
+		if at, used := slices.BinarySearch(r.dbs, p.DB); !used {
+			r.dbs = slices.Insert(r.dbs, at, p.DB)
+		}
 	}
 	return s
 }
@@ -379,13 +383,4 @@ func (r *Roster) Jumped(master int, by Jump, now time.Time) {
 }
 
 // Databases returns the databases in use, in order.
-func (r *Roster) Databases() []int {
-	var dbs []int
-	for p := range r.views {
-		if !slices.Contains(dbs, p.DB) {
-			dbs = append(dbs, p.DB)
-		}
-	}
-	slices.Sort(dbs)
-	return dbs
-}
+func (r *Roster) Databases() []int { return slices.Clone(r.dbs) }

@@ -2,6 +2,7 @@ package roster
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -272,5 +273,51 @@ func TestRosterTellsOnceWhyThereIsNoSet(t *testing.T) {
 func TestRosterAPlaceThatIsBeingDialledIsNotSilent(t *testing.T) {
 	if New(serversNamed(1), false, 0).Silent(Place{0, 9}, true, false, worldBegan) {
 		t.Error("it is silent")
+	}
+}
+
+// changing returns a roster whose masters are certified in many databases, and a function that
+// changes the state of one place.
+func changing(databases int) (r *Roster, change func()) {
+	now := time.Now()
+	r = certifiedRoster(5, now)
+	for i := range 5 {
+		for db := range databases {
+			p := Place{i, db}
+			r.Connected(p, r.names(i), "", Replication{}, now)
+			r.Noted(p, Standing{State: Certified}, now)
+		}
+	}
+	r.Drain()
+	p, state := Place{2, databases - 1}, Certified
+	return r, func() {
+		state = Certified + Quarantined - state
+		r.Noted(p, Standing{State: state}, now)
+		r.Drain()
+	}
+}
+
+// A change of state is cheap, however many databases are in use: every vote waits for it.
+func TestRosterAChangeCostsTheSameInManyDatabases(t *testing.T) {
+	allocations := func(databases int) float64 {
+		_, change := changing(databases)
+		return testing.AllocsPerRun(100, change)
+	}
+	if few, many := allocations(4), allocations(marker.Databases); many > few {
+		t.Errorf("%v allocations with many databases, %v with four", many, few)
+	}
+	if r, _ := changing(6); !slices.Equal(r.Databases(), []int{0, 1, 2, 3, 4, 5}) {
+		t.Errorf("the databases are %v", r.Databases())
+	}
+}
+
+func BenchmarkRosterChange(b *testing.B) {
+	for _, databases := range []int{16, 256} {
+		b.Run(fmt.Sprint(databases), func(b *testing.B) {
+			_, change := changing(databases)
+			for b.Loop() {
+				change()
+			}
+		})
 	}
 }

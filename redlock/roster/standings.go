@@ -101,7 +101,7 @@ func (r *Roster) are(db int, states ...State) (set quorum.Set) {
 func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
 	worst, found := Standing{State: Certified}, false
 	var longest time.Duration
-	for _, db := range r.Databases() {
+	for _, db := range r.dbs {
 		s := r.views[Place{master, db}]
 		if s == nil || db >= marker.Databases { // it holds no locks on any master, and clients hear of that
 			continue
