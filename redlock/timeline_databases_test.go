@@ -270,3 +270,18 @@ func TestTimelineDatabasesThatWereSwappedBackDoNotVote(t *testing.T) {
 		}
 	}
 }
+
+// A database of any number is ready to be polled without a wait, once a quorum has voted there.
+func TestTimelineTheLastDatabaseIsPreparedOnce(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		const last = marker.Databases - 1
+		for end := time.Now().Add(time.Hour); acquireIn(t, w.locker, last, tokenA) != Won; w.settle() {
+			if time.Now().After(end) {
+				t.Fatal("no lock is granted there") // a fake master marks no such database in advance, so it is quarantined at first
+			}
+		}
+		if !w.locker.masters.IsPrepared(last) {
+			t.Error("each command there leaves the loop")
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/loop"
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -61,8 +62,8 @@ type Observer interface {
 // may use it.
 type Set struct {
 	*shared
-	list     atomic.Pointer[List] // written with the roster held
-	prepared [64]atomic.Bool      // databases in which a quorum was certified once
+	list     atomic.Pointer[List]          // written with the roster held
+	prepared [marker.Databases]atomic.Bool // databases in which a quorum was certified once
 	running  sync.WaitGroup
 	resized  atomic.Pointer[func()] // see OnResize
 	polls    polls                  // of those that wait in settle
