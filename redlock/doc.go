@@ -67,8 +67,9 @@
 //     (ballot). A stream is dialled anew (stream/contain.go). An Observer's panic is
 //     contained (observer.go).
 //   - Refusals. If a command of our own gets an error other than WRONGTYPE, that is no
-//     answer, and the debt stays. A master that refuses what locks need is not asked for
-//     locks until it does all of that again (stream/probe.go).
+//     answer, and the debt stays. Each master is asked twice a second whether it refuses
+//     what locks need. If so, it is shown as rejected (master/refusal.go). If it could not
+//     give locks back, it is not asked for any (stream/probe.go).
 //   - Masters that may have forgotten. Redlock is safe only if masters are independent,
 //     remember what they granted and keep time. All three are checked with every batch of
 //     questions (master/judge.go), by the rules of package roster. A TTL longer than the

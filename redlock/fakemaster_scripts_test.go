@@ -41,6 +41,7 @@ func init() {
 	ourScripts = map[string]*fakeScript{
 		stream.ReleaseScript: {"release.lua", (*fakeMaster).runRelease},
 		stream.ExpireScript:  {"expire.lua", (*fakeMaster).runExpire},
+		stream.ProbeScript:   {"probe.lua", func(*fakeMaster, int, []byte, [][]byte) []byte { return replyInteger(0) }},
 		persistScript:        {"persist.lua", (*fakeMaster).runPersist},
 		renew.Script:         {"renew.lua", (*fakeMaster).runRenew},
 		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
@@ -57,6 +58,19 @@ func init() {
 	}
 }
 
+// isProbe tells whether a command is part of a probe of the stream.
+func (s *fakeSession) isProbe(args [][]byte) bool {
+	steps := []string{"SET", "WATCH", "UNWATCH", "MULTI", "EXEC", "EVAL"}
+	if name := string(args[0]); name == "SET" && string(args[1]) == stream.WriteProbe[1] {
+		s.probed = 0
+	} else if s.probed == 0 || s.probed == len(steps) || name != steps[s.probed] {
+		s.probed = 0
+		return false
+	}
+	s.probed++
+	return true
+}
+
 // scriptOf returns the text of the script that a command runs.
 func scriptOf(frames []byte) string {
 	args, _ := parseFrame(frames)
@@ -68,7 +82,7 @@ func (m *fakeMaster) eval(s *fakeSession, args [][]byte) []byte {
 	if script == nil {
 		panic(fmt.Sprintf("the fake master does not know this script: %s", args[1]))
 	}
-	if string(args[2]) != "1" && script.name != "token.lua" {
+	if string(args[2]) != "1" && script.name != "token.lua" && script.name != "probe.lua" {
 		panic("the fake master runs scripts on one key only")
 	}
 	return script.run(m, s.db, args[3], args[4:])

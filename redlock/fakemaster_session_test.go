@@ -22,6 +22,7 @@ type fakeSession struct {
 	dirty   bool       // a command was refused when it was queued
 	watched map[string]entry
 	mute    bool // an answer was lost; only serve uses it
+	probed  int  // the commands of a probe that came last, without another one behind them
 
 	listens fakeListens
 }

@@ -52,6 +52,7 @@ type execution struct {
 	at     time.Time
 	master string
 	client string
+	probes bool // it is part of a probe of its stream
 	args   [][]byte
 	reply  []byte
 }

@@ -40,39 +40,3 @@ func TestARightThatIsMissingIsLogged(t *testing.T) {
 		t.Errorf("the log has a lock's value:\n%s", text)
 	}
 }
-
-// A master that cannot write is connected and its marker is whole, so it counts as voting. The log
-// must say what is wrong with it. It has the code only: a script can put a lock's value into the text.
-func TestWhyAMasterCannotWriteIsLogged(t *testing.T) {
-	for code, how := range map[string]struct {
-		begin []string
-		want  string
-	}{
-		"NOREPLICAS": {[]string{"CONFIG", "SET", "min-replicas-to-write", "1"}, "set its min-replicas-to-write to 0"},
-		"OOM":        {[]string{"CONFIG", "SET", "maxmemory", "1"}, "raise its maxmemory"},
-	} {
-		t.Run(code, func(t *testing.T) {
-			masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
-			set := joinMixedSet(t, masters, startLoop(t))
-			for _, m := range masters {
-				m.must(how.begin...)
-			}
-			for range 3 {
-				o := set.locker.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: time.Minute})
-				text := o.NoQuorumError() // a master is not asked again before it has carried out the undo
-				if o.Verdict != NoQuorum || !strings.Contains(text, "answered with an error") && !strings.Contains(text, "could not be asked") {
-					t.Fatalf("%v %s", o.Verdict, text)
-				}
-			}
-			told := func(m string) int {
-				return strings.Count(set.log.String(), how.want+"\" master="+m+" error="+code+"\n")
-			}
-			for limit := time.Now().Add(livePatience); told("m1") == 0 && time.Now().Before(limit); {
-				time.Sleep(time.Millisecond)
-			}
-			if n := told("m1"); n != 1 {
-				t.Errorf("told %d times:\n%s", n, set.log.String())
-			}
-		})
-	}
-}

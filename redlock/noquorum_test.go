@@ -11,10 +11,10 @@ func TestTimelineQuorumLostCountsWhoCanVote(t *testing.T) {
 	for _, row := range []struct{ script, values, want string }{
 		{"ok ok down down down", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
 		{"ok ok hang hang hang", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
-		{"ok ok err err err", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 3 answered with an error"},
+		{"ok ok err err err", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 3 answered with an error, and /readyz of the proxy says which"},
 		{"hang hang hang hang hang", "- - - - -", "QUORUMLOST 0 of 5 lock masters can vote, 3 needed"},
 		{"ok ok ok ok down", "A A B B -", "QUORUMLOST the answers of 4 lock masters differ, 3 alike needed"},
-		{"ok ok hang err down", "A A - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 1 answered with an error"},
+		{"ok ok hang err down", "A A - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 1 answered with an error, and /readyz of the proxy says which"},
 	} {
 		t.Run(row.script+" "+row.values, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {

@@ -2,12 +2,14 @@ package redlock
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/inspect"
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/run"
@@ -58,6 +60,12 @@ const MarkerKey = marker.Key
 func ReadMarker(text string) (facts MarkerFacts, ok bool) {
 	return marker.Read(text, time.Now())
 }
+
+// WriteProbe is a command that a master refuses if it refuses to take locks. It writes nothing.
+func WriteProbe() []string { return slices.Clone(stream.WriteProbe) }
+
+// Refusal says for people why a master refused WriteProbe, and what to do. text is its error.
+func Refusal(text string) string { return master.Refusal([]byte("-" + text)) }
 
 // Survey judges masters by their markers, as a Locker would that is started now. It
 // writes nothing. It is for tools that look from outside.

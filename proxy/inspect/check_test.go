@@ -55,26 +55,28 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if strings.Contains(text, "retry") || !strings.Contains(text, "(-all shows it)") {
 		t.Errorf("a default is shown in\n%s", text)
 	}
-	cfg.Masters.Servers[1] = serverAt(proxytest.StartRedis(t, "--maxmemory", "1", "--min-replicas-to-write", "1"))
-	text = textOf(Check(t.Context(), cfg, false))
-	for _, want := range []string{") has used all of its memory and refuses to take locks", ") has min-replicas-to-write and no replica, so it refuses to take locks"} {
-		if !strings.Contains(text, "warning: master 2 ("+cfg.Masters.Servers[1].Name+want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
 	unsaved := startUnsaved(t)
-	cfg.Masters.Servers[1] = serverAt(unsaved)
-	if text := textOf(Check(t.Context(), cfg, false)); strings.Contains(text, "cannot write to its disk") {
+	cfg.Masters.Servers = []endpoint.Endpoint{serverAt(unsaved)}
+	if text := textOf(Check(t.Context(), cfg, false)); strings.Contains(text, "it refuses locks") {
 		t.Errorf("a server without save points refuses no writes:\n%s", text)
 	}
 	unsaved.Ask(t, `CONFIG SET save "3600 1"`)
 	cfg.Upstream.Server = serverAt(unsaved)
-	text = textOf(Check(t.Context(), cfg, false))
-	for _, want := range []string{"the upstream (", "master 2 ("} {
-		if !strings.Contains(text, "warning: "+want+unsaved.Socket+") cannot write to its disk") {
-			t.Errorf("the failed snapshot is not in\n%s", text)
+	cfg.Masters.Servers = append(cfg.Masters.Servers, serverAt(proxytest.StartRedis(t, "--maxmemory", "1")), serverAt(proxytest.StartRedis(t, "--min-replicas-to-write", "1")))
+	report = Check(t.Context(), cfg, false)
+	text = textOf(report)
+	for i, want := range []string{"it cannot save its data (MISCONF)", "its memory is full (OOM)", "it wants replicas (NOREPLICAS)"} {
+		if want := fmt.Sprintf("error:   master %d (%s) does not vote: it refuses locks, because %s", i+1, cfg.Masters.Servers[i].Name, want); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+		if report.Servers[i+1].State != "rejected" || report.Fine {
+			t.Errorf("fine is %v, and master %d is %s", report.Fine, i+1, report.Servers[i+1].State)
 		}
 	}
+	if !strings.Contains(text, "warning: the upstream ("+unsaved.Socket+") cannot write to its disk") {
+		t.Errorf("the failed snapshot is not in\n%s", text)
+	}
+	cfg.Masters.Servers = []endpoint.Endpoint{serverAt(good), serverAt(evicting), serverAt(locked)}
 	cfg.Upstream.Server = serverAt(upstream)
 	cfg.Masters.Servers[1] = serverAt(proxytest.StartRedis(t, "--maxmemory", "100mb"))
 	cfg.Masters.Servers[0].Password = "a password that it does not have"

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,9 +33,7 @@ type Facts struct {
 	cluster   bool
 	maxmemory bool   // a limit is set
 	policy    string // maxmemory_policy, the action at that limit
-	// full, lonely and unsaved mean that the server refuses writes: no memory is left, too few
-	// replicas follow it (min-replicas-to-write), or it cannot write to its disk.
-	full, lonely, unsaved bool
+	unsaved   bool   // it refuses writes, because it cannot write to its disk
 	// appendOnly means that the server writes a log of all changes to disk.
 	appendOnly bool
 	databases  int   // 0: unknown
@@ -44,6 +43,7 @@ type Facts struct {
 	// For masters only.
 	persistence string // aof, rdb, both or none; empty: unknown
 	missing     []missingRight
+	refusal     string // why it refuses to take locks; empty if it does not
 	marker      markerFacts
 }
 
@@ -95,6 +95,9 @@ func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules r
 		f.Err = server.Explain(f.Err)
 		return
 	}
+	if !slices.ContainsFunc(f.missing, func(r missingRight) bool { return r.vital }) {
+		f.refusal = askWrite(ctx, client)
+	}
 	text, err := client.Get(ctx, redlock.MarkerKey).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		f.marker.unread = err
@@ -105,8 +108,20 @@ func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules r
 	}
 	if saves, err := client.ConfigGet(ctx, "save").Result(); err == nil {
 		f.persistence = describePersistence(f.appendOnly, saves["save"] != "")
-		f.unsaved = f.unsaved && saves["save"] != "" // without save points Redis refuses no writes for it
 	}
+}
+
+// askWrite returns why a master refuses to take locks, or an empty text.
+func askWrite(ctx context.Context, client *redis.Client) string {
+	var command []any
+	for _, arg := range redlock.WriteProbe() {
+		command = append(command, arg)
+	}
+	var refusal redis.Error
+	if err := client.Do(ctx, command...).Err(); errors.As(err, &refusal) && refusal != redis.Nil {
+		return redlock.Refusal(refusal.Error())
+	}
+	return ""
 }
 
 func describePersistence(appendOnly, snapshots bool) string {
@@ -174,11 +189,6 @@ func (f *Facts) learn(info string) {
 	f.maxmemory = fields["maxmemory"] != "" && fields["maxmemory"] != "0"
 	f.policy = fields["maxmemory_policy"]
 	f.appendOnly = fields["aof_enabled"] == "1"
-	used, _ := strconv.ParseUint(fields["used_memory"], 10, 64)
-	uncounted, _ := strconv.ParseUint(fields["mem_not_counted_for_evict"], 10, 64) // buffers for replicas and the AOF
-	most, _ := strconv.ParseUint(fields["maxmemory"], 10, 64)
-	f.full = most > 0 && used > most+uncounted && f.policy == "noeviction"
-	f.lonely = fields["min_slaves_good_slaves"] == "0" // absent unless min-replicas-to-write is set
 }
 
 // isReplica tells whether the server says that it is a replica.

@@ -241,14 +241,8 @@ func (f Facts) asMaster(upstream *Facts) []Hazard {
 	if f.mayEvict() {
 		add(hazardAbsent, "eviction", "may evict locks when its memory is full (maxmemory-policy %s), so it does not vote; set noeviction", f.policy)
 	}
-	if f.full {
-		add(hazardWarning, "full", "has used all of its memory and refuses to take locks; raise maxmemory there")
-	}
-	if f.lonely {
-		add(hazardWarning, "lonely", "has min-replicas-to-write and no replica, so it refuses to take locks; set it to 0 there")
-	}
-	if f.unsaved {
-		add(hazardWarning, "unsaved", "cannot write to its disk, so it refuses to take locks; its log says why")
+	if f.refusal != "" && !f.isReplica() {
+		add(hazardAbsent, "refuses", "does not vote: %s", f.refusal)
 	}
 	if upstream != nil && f.databases > 0 && f.databases < upstream.databases {
 		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", config.Plural(f.databases, "database"), upstream.databases)

@@ -73,12 +73,11 @@ func TestHazards(t *testing.T) {
 			m[2].policy = "volatile-lru" // without a limit: never full
 		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
 		{name: "refusing writes", masters: 3, change: func(_ *config.Config, u *Facts, m []Facts) {
-			u.unsaved, m[0].full, m[1].lonely, m[2].unsaved = true, true, true, true
+			u.unsaved, m[0].refusal, m[1].role, m[1].refusal = true, "it is full", "slave", "it is read-only"
 		}, want: []Hazard{
 			{level: hazardWarning, text: "the upstream (up:6379) cannot write to its disk, so it refuses writes; its log says why"},
-			{level: hazardWarning, text: "master 1 (m1:6379) has used all of its memory and refuses to take locks; raise maxmemory there"},
-			{level: hazardWarning, text: "master 2 (m2:6379) has min-replicas-to-write and no replica, so it refuses to take locks; set it to 0 there"},
-			{level: hazardWarning, text: "master 3 (m3:6379) cannot write to its disk, so it refuses to take locks; its log says why"},
+			{level: hazardAbsent, text: "master 1 (m1:6379) does not vote: it is full"},
+			{level: hazardAbsent, text: "master 2 (m2:6379) is a replica, so it must not vote: its own master can overwrite its data; list independent servers"},
 		}},
 		{name: "few databases", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].databases, m[1].databases = 1, 0
@@ -167,23 +166,5 @@ func TestFactsFromInfo(t *testing.T) {
 	want := Facts{product: "valkey", Version: "7.2.4", role: "slave", runID: "abc", cluster: true, maxmemory: true, policy: "allkeys-lru"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v", f)
-	}
-}
-
-func TestServersThatRefuseWrites(t *testing.T) {
-	for info, want := range map[string]Facts{
-		"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":                                 {maxmemory: true, policy: "noeviction", full: true},
-		"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction":                                 {maxmemory: true, policy: "noeviction"},
-		"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru":                                {maxmemory: true, policy: "allkeys-lru"},
-		"used_memory:110\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction\r\nmem_not_counted_for_evict:10": {maxmemory: true, policy: "noeviction"},
-		"used_memory:100\r\nmaxmemory:0":                                                                  {},
-		"min_slaves_good_slaves:0":                                                                        {lonely: true},
-		"min_slaves_good_slaves:1":                                                                        {},
-	} {
-		var f Facts
-		f.learn(info)
-		if want.product = "redis"; !reflect.DeepEqual(f, want) {
-			t.Errorf("%q: %+v", info, f)
-		}
 	}
 }

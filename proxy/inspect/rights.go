@@ -19,7 +19,7 @@ import (
 type neededRight struct {
 	name  string // in the notation of ACL rules
 	form  []any
-	vital bool // without it the master cannot vote at all
+	vital bool // without it the master cannot vote at all: package redlock tries it with each probe
 }
 
 var neededRights = []neededRight{
@@ -37,18 +37,18 @@ var neededRights = []neededRight{
 	{"subscribe", []any{"SUBSCRIBE", redlock.MarkerKey}, false},
 	{"psubscribe", []any{"PSUBSCRIBE", redlock.MarkerKey}, false},
 	{"publish", []any{"PUBLISH", redlock.MarkerKey, ""}, false},
-	{"watch", []any{"WATCH", redlock.MarkerKey}, false}, // without the right: NOPERM; with it: another error, because of MULTI
-	{"del", []any{"DEL", redlock.MarkerKey}, false},
-	{"dump", []any{"DUMP", redlock.MarkerKey}, false},
-	{"restore", []any{"RESTORE", redlock.MarkerKey, "0", ""}, false},
+	{"watch", []any{"WATCH", redlock.MarkerKey}, true}, // without the right: NOPERM; with it: another error, because of MULTI
+	{"del", []any{"DEL", redlock.MarkerKey}, true},
+	{"dump", []any{"DUMP", redlock.MarkerKey}, true},
+	{"restore", []any{"RESTORE", redlock.MarkerKey, "0", ""}, true},
 	{"exists", []any{"EXISTS", redlock.MarkerKey}, false},
 	{"getset", []any{"GETSET", redlock.MarkerKey, ""}, false},
-	{"pttl", []any{"PTTL", redlock.MarkerKey}, false},
+	{"pttl", []any{"PTTL", redlock.MarkerKey}, true},
 	{"scan", []any{"SCAN", "0"}, false},
 	{"memory|usage", []any{"MEMORY", "USAGE", redlock.MarkerKey}, false},
 	{"type", []any{"TYPE", redlock.MarkerKey}, false},
-	{"pexpire", []any{"PEXPIRE", redlock.MarkerKey, "1"}, false},
-	{"persist", []any{"PERSIST", redlock.MarkerKey}, false},
+	{"pexpire", []any{"PEXPIRE", redlock.MarkerKey, "1"}, true},
+	{"persist", []any{"PERSIST", redlock.MarkerKey}, true},
 }
 
 // missingRight is a right that the proxy's user lacks on a master.
@@ -132,7 +132,7 @@ func askRights(ctx context.Context, client *redis.Client, keys []string) ([]miss
 	// right to DISCARD otherwise.
 	if conn.Do(ctx, "DISCARD").Err() == nil && conn.Do(ctx, "MULTI").Err() == nil {
 		if err := conn.Do(ctx, "EXEC").Err(); err != nil && strings.Contains(err.Error(), "NOPERM") {
-			missing = append(missing, missingRight{"exec", false, err.Error()})
+			missing = append(missing, missingRight{"exec", true, err.Error()})
 		}
 	}
 	return missing, ctx.Err()

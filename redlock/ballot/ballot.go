@@ -158,9 +158,6 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	}
 	switch err {
 	case nil:
-	case errNotServed:
-		b.masters.At(c.Master).LogRefusal(replies)
-		s.Doubt(replies[len(replies)-1])
 	case ErrUnable, ErrBlind:
 		b.masters.At(c.Master).LogRefusal(replies)
 	case ErrNoScript:

@@ -102,7 +102,7 @@ func (o Outcome) undecided() string {
 	case o.Voting < o.Needed:
 		text := fmt.Sprintf("%d of %d lock masters can vote, %d needed", o.Voting, o.Asked, o.Needed)
 		if o.Unable > 0 {
-			text += fmt.Sprintf("; %d answered with an error", o.Unable)
+			text += fmt.Sprintf("; %d answered with an error, and /readyz of the proxy says which", o.Unable)
 		}
 		return text
 	case o.Answered < o.Needed && o.Unasked > 0:

@@ -16,7 +16,7 @@ func TestNoQuorumSaysWhy(t *testing.T) {
 		want    string
 	}{
 		{Outcome{Voting: 2, Answered: 2, Asked: 5, Needed: 3}, "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
-		{Outcome{Voting: 2, Answered: 2, Asked: 5, Needed: 3, Unable: 3}, "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 3 answered with an error"},
+		{Outcome{Voting: 2, Answered: 2, Asked: 5, Needed: 3, Unable: 3}, "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 3 answered with an error, and /readyz of the proxy says which"},
 		{Outcome{Voting: 5, Answered: 2, Asked: 5, Needed: 3, Unasked: 3}, "QUORUMLOST only 2 of 5 lock masters answered in time, 3 needed; 3 could not be asked"},
 		{Outcome{Voting: 2, Answered: 0, Asked: 5, Needed: 3}, "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
 		{Outcome{Voting: 5, Answered: 2, Asked: 5, Needed: 3}, "QUORUMLOST only 2 of 5 lock masters answered in time, 3 needed"},

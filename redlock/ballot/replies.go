@@ -14,9 +14,6 @@ var ErrUnable = errors.New("the master cannot serve now")
 // ErrBlind is like ErrUnable, but nobody knows what the master has done.
 var ErrBlind = errors.New("the master cannot serve now, and what it did is unknown")
 
-// errNotServed is like ErrUnable, for a command that locks need on every master.
-var errNotServed = errors.New("the master refuses what locks need")
-
 // ErrNoScript says that the master forgot a script which this stream had loaded.
 var ErrNoScript = errors.New("the master has forgotten a script")
 
@@ -42,7 +39,7 @@ func OwnAs(reply []byte, fits bool) error {
 	case resp.IsWrongType(reply):
 		return nil
 	case resp.IsError(reply):
-		return errNotServed
+		return ErrUnable
 	case !fits:
 		return errMisread
 	}

@@ -21,8 +21,8 @@ func TestARefusalIsNoAnswerToACommand(t *testing.T) {
 		"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n":                                                       nil,
 		"-WRONGTYPE Operation against a key holding the wrong kind of value script: f, on @user_script:3.\r\n":                         nil,
 		"-ERR Error running script (call to f): @user_script:3: WRONGTYPE Operation against a key holding the wrong kind of value\r\n": nil,
-		"-ERR what nobody has heard of\r\n":                  errNotServed,
-		"-NOREPLICAS Not enough good replicas to write.\r\n": errNotServed,
+		"-ERR what nobody has heard of\r\n":                  ErrUnable,
+		"-NOREPLICAS Not enough good replicas to write.\r\n": ErrUnable,
 		":1\r\n": nil,
 	} {
 		if got := OwnAs([]byte(reply), true); got != want {

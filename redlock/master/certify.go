@@ -75,8 +75,7 @@ func (s *Set) mark(m roster.Write, planned moment) {
 			}
 		}
 		if resp.IsError(replies[0]) {
-			s.log.Error("a lock master refuses the write of its marker, and cannot vote without it; grant GET, SET, TIME and EVAL to the proxy's user",
-				"master", master.Name(), "db", m.DB, "error", resp.ErrorText(replies[0]))
+			master.logRefusal("a lock master refuses the write of its marker, and cannot vote without it", Refusal(replies[0]))
 		}
 	})}, stream.Sending{Frames: AppendMark(nil, m, master.clock.leastAt(planned)+s.limits.Load().LateMark())}, planned.at)
 }

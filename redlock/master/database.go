@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
@@ -51,7 +52,7 @@ func newDatabase(m *Master, db int) *database {
 	s := &database{master: m, db: db}
 	s.Stream = stream.New(stream.Options{
 		Owner: s, DB: db, Embedded: m.Embedded(), Loop: m.loop, Log: m.log,
-		Marker: markerQuestion, Pause: roster.BeatPause,
+		Marker: marker.Key, Pause: roster.BeatPause / 2, // with the time until the next Beat it is less than BeatPause
 		Raise: func(dst []byte, longest time.Duration) []byte { return AppendRaise(dst, db, longest) },
 	})
 	return s

@@ -20,6 +20,8 @@ type checked struct {
 	standing roster.Standing
 	marker   marker.Marker
 	noted    roster.Standing // the standing that the roster was told last
+	judged   roster.Standing // by the last check; the zero value if it was not answered
+	refusal  string          // why the master refused the last probe; empty if it did not
 }
 
 // Judge reads a check and decides whether the votes of its batch count.
@@ -33,7 +35,12 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	text, isText := resp.ParseBulk(c.Marker)
 	server, ok := resp.ParseTime(c.Time)
 	if resp.CannotServe(c.Marker) || !ok || !c.Fits {
-		s.note(roster.Standing{State: roster.Uncertified, Reason: "it answers that it cannot serve now"})
+		reason := "it answers that it cannot serve now"
+		if resp.CannotServe(c.Marker) {
+			reason = Refusal(c.Marker)
+		}
+		last.judged = roster.Standing{}
+		s.note(roster.Standing{State: roster.Uncertified, Reason: reason})
 		return stream.Judgement{}
 	}
 	limits := m.limits.Load()
@@ -71,7 +78,8 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	if st.State == roster.Quarantined {
 		m.voters.do(func(r *roster.Roster) { r.ClockIs(p, server.Milliseconds()) })
 	}
-	s.note(st)
+	last.judged = st
+	s.show()
 	return stream.Judgement{Votes: st.State == roster.Certified, Masters: st.Masters, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}
 }
 

@@ -25,9 +25,6 @@ var (
 	markerKey = [][]byte{[]byte(marker.Key)}
 )
 
-// markerQuestion is the command that reads a master's marker.
-var markerQuestion = resp.AppendCommand(nil, "GET", marker.Key)
-
 var spreads = [...]string{roster.WriteHere: "here", roster.WriteLacking: "lacking", roster.WriteAll: "all"}
 
 // AppendMark appends the command that writes a marker. The master writes nothing if its

@@ -154,38 +154,17 @@ func (m *Master) tellQueued() {
 // refusalPause is the shortest time between two log lines about refusals of one master.
 const refusalPause = time.Minute
 
-// remedies say what is wrong with a master that refuses clients' commands with a code of Redis's,
-// and what to do. A code that is not here is logged by others, or its cause ends by itself.
-var remedies = map[string]string{
-	"OOM":        "its memory is full: raise its maxmemory",
-	"NOREPLICAS": "it wants replicas, and a lock master has none: set its min-replicas-to-write to 0",
-	"MISCONF":    "it cannot save its data: its own log says why",
-	"READONLY":   "it is read-only, as a replica is",
-	"MASTERDOWN": "it is a replica",
-	"BUSY":       "a script runs there for too long: SCRIPT KILL ends it",
-}
-
-// LogRefusal logs why the master refuses clients' commands. To clients such a master just
-// does not vote. It does nothing if no reply says why.
+// LogRefusal logs that the master's user lacks the right to a client's command. To clients such a
+// master just does not vote. It does nothing if no reply says so.
 func (m *Master) LogRefusal(replies [][]byte) {
 	if i := slices.IndexFunc(replies, resp.IsForbidden); i >= 0 {
 		m.logRefusal("a lock master refuses a client's command, so it does not vote on it; grant the command to the proxy's user", resp.ErrorText(replies[i]))
-		return
-	}
-	for _, reply := range replies {
-		// Only the code is logged, because the text may be a script's, with the value of a lock.
-		if resp.CannotServe(reply) && remedies[string(resp.InnerCode(reply))] != "" {
-			code := string(resp.InnerCode(reply))
-			m.logRefusal("a lock master refuses clients' commands, so it does not vote on them; "+remedies[code], code)
-			return
-		}
 	}
 }
 
-func (m *Master) logRefusal(text, problem string) {
+func (m *Master) logRefusal(text, why string) {
 	now, last := time.Now().UnixNano(), m.refused.Load()
-	if now-last < int64(refusalPause) || !m.refused.CompareAndSwap(last, now) {
-		return
+	if now-last >= int64(refusalPause) && m.refused.CompareAndSwap(last, now) {
+		m.log.Error(text, "master", m.Name(), "error", why)
 	}
-	m.log.Error(text, "master", m.Name(), "error", problem)
 }

@@ -14,7 +14,7 @@ const (
 	Uncertified              // it is connected, but not known yet to be a member of the set
 	Quarantined              // it may have forgotten locks: it is asked, but its votes do not count until a time
 	Certified                // it votes
-	Barred                   // it must not vote: it is of another set, a replica, one server under two names, ...
+	Barred                   // it must not vote: it is of another set, a replica, one server under two names, ..., or it refuses locks
 )
 
 func (s State) String() string {

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"testing"
 	"time"
-
-	"redlock-proxy/redlock/resp"
 )
 
 // A quietOwner is an Owner that does nothing.
@@ -50,18 +48,3 @@ type owingAsker struct {
 
 func (o owingAsker) Answered(_ *Stream, _ *Call, _ [][]byte, _ Judgement, err error) { o.hears(err) }
 func (o owingAsker) Owed(*Call) *Debt                                                { return o.debt }
-
-// The stream asks a master for no lock until a probe succeeds.
-func TestAMasterThatIsProbedInVainIsNotAsked(t *testing.T) {
-	s := New(Options{Owner: quietOwner{}})
-	s.state = up
-	for _, probe := range []struct {
-		reply string
-		asked bool
-	}{{"-NOPERM you may not\r\n", false}, {":1\r\n", true}} {
-		s.refuses = resp.IsError([]byte(probe.reply))
-		if got := s.mayCreate(time.Now()); got != probe.asked {
-			t.Errorf("after a probe that said %q it is asked: %v", probe.reply, got)
-		}
-	}
-}

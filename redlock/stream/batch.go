@@ -33,7 +33,7 @@ func (s *Stream) appendCheck(dst []byte, now time.Time) []byte {
 	check := Call{Replies: checkReplies, check: true, sent: now, slept: s.owner.Suspended()}
 	check.role = s.sole && now.Sub(s.askedInfo) < infoPause
 	s.calls = append(s.calls, check)
-	dst = append(dst, s.marker...)
+	dst = append(dst, s.check...)
 	if check.role {
 		return append(dst, timeAndRole...)
 	}

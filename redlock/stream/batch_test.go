@@ -31,7 +31,7 @@ func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
 	const first, second = "+a\r\n$1\r\nb\r\n" + check, "+c\r\n" + check
 	for piece := 1; piece <= len(first+second); piece++ {
 		checks, heard := 0, []string{}
-		s := New(Options{Owner: judgingOwner{checks: &checks}, Log: slog.New(slog.DiscardHandler), Marker: resp.AppendCommand(nil, "GET", "marker")})
+		s := New(Options{Owner: judgingOwner{checks: &checks}, Log: slog.New(slog.DiscardHandler), Marker: "marker"})
 		s.takeOver(nil, Greeting{}, time.Now())
 		s.sole, s.due, s.askedInfo = true, false, time.Now()
 		var fed time.Time // when the last bytes came
@@ -88,7 +88,7 @@ func TestATTLThatWasNotRecordedIsSentAgain(t *testing.T) {
 	const check = "$6\r\nmarker\r\n*2\r\n$1\r\n1\r\n$1\r\n2\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
 	for recorded, again := range map[string]bool{":1\r\n": false, ":0\r\n": true, "-OOM too much\r\n": true} {
 		checks := 0
-		s := New(Options{Owner: judgingOwner{checks: &checks}, Log: slog.New(slog.DiscardHandler), Marker: resp.AppendCommand(nil, "GET", "marker"),
+		s := New(Options{Owner: judgingOwner{checks: &checks}, Log: slog.New(slog.DiscardHandler), Marker: "marker",
 			Raise: func(dst []byte, longest time.Duration) []byte {
 				return resp.AppendCommand(dst, "RAISE", longest.String())
 			}})

@@ -147,7 +147,6 @@ func (p *payment) Answered(s *Stream, _ *Call, replies [][]byte, _ Judgement, er
 	served := !resp.IsError(replies[0]) || resp.IsWrongType(replies[0])
 	if !served {
 		s.Owe(p.debt)
-		s.Doubt(replies[0])
 	}
 	if p.later {
 		s.paid(served)
@@ -204,7 +203,7 @@ func (s *Stream) endConnection() (calls []Call, sent, debts int) {
 	sent = len(calls) - s.unwritten
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
 	s.loaded = map[string]bool{}
-	s.refuses, s.probing = false, false
+	s.refuses, s.probing, s.probed = false, false, time.Time{}
 	s.state, s.link = down, nil
 	return calls, sent, len(s.debts)
 }

@@ -23,11 +23,12 @@
 //     1,024 of them together, because whoever asks the master meanwhile has to wait.
 //   - Gates. The stream sends a call behind a gate only after the gate's asker has
 //     decided (gate.go).
-//   - Refusals. If a server refuses what locks need, the stream asks it for no lock
-//     until a probe succeeds (probe.go). If a server does not answer, the stream
-//     asks it for no lock until it does.
+//   - Refusals. The stream tries now and then what locks need, and tells the Owner of
+//     a refusal (probe.go). If the server's user lacks a right, it asks it for no lock
+//     until a probe succeeds. If a server does not answer, the stream asks it for no
+//     lock until it does.
 //   - Beats. The Owner calls Beat several times a second. That is when the stream gives up
-//     a connection on which nothing is answered, and repeats what was refused.
+//     a connection on which nothing is answered, probes, and repeats what was refused.
 //   - Bounds. The number and the bytes of waiting calls are limited. So are those of
 //     debts.
 //

@@ -46,7 +46,7 @@ func onEachLink(t *testing.T, address func(t *testing.T) (network, address strin
 			}
 			ctx, end := context.WithCancel(context.Background())
 			var running sync.WaitGroup
-			s := New(Options{Owner: o, Log: slog.New(slog.DiscardHandler), Marker: resp.AppendCommand(nil, "GET", "marker"), Pause: time.Hour, Loop: startLoop(t, by == "loop")})
+			s := New(Options{Owner: o, Log: slog.New(slog.DiscardHandler), Marker: "marker", Pause: time.Hour, Loop: startLoop(t, by == "loop")})
 			running.Go(func() { s.Run(ctx) })
 			t.Cleanup(func() {
 				end()

@@ -8,64 +8,59 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// If a master refuses one of our commands, it may also refuse those of a release or an
-// undo. So the stream tries all of them on a key of ours. Until that succeeds it asks the
-// master for no locks, because the master could not give them back.
+// A master may refuse what locks need: its memory is full, it wants replicas, it cannot save, or
+// its user lacks a right. Then it takes no locks, or could not give them back. The stream finds out
+// without any lock: now and then it tries every command that locks need on a key that does not
+// exist, in a way that writes nothing.
 
+// ProbeScript is for stand-ins of a server.
+//
 //go:embed probe.lua
-var probeText string
+var ProbeScript string
 
-var (
-	probeKey = []byte("redlock-proxy:probe")
+const probeKey = "redlock-proxy:probe"
 
-	probeQuestion = resp.AppendEval(slices.Concat(
-		resp.AppendCommand(nil, "WATCH", string(probeKey)),
+// WriteProbe is a command that a master refuses if it refuses to take locks. It writes nothing,
+// because its key does not exist.
+var WriteProbe = []string{"SET", probeKey, "", "XX", "PX", "1000"}
+
+const probeReplies = 6
+
+// probeQuestion returns the commands of a probe. WriteProbe is first: the servers refuse a write
+// for the most reasons, and before Redis 7 not all of them within a script.
+func probeQuestion(marker string) []byte {
+	return resp.AppendEval(slices.Concat(
+		resp.AppendCommand(nil, WriteProbe...),
+		resp.AppendCommand(nil, "WATCH", probeKey),
 		resp.AppendCommand(nil, "UNWATCH"),
 		resp.AppendCommand(nil, "MULTI"),
 		resp.AppendCommand(nil, "EXEC"),
-	), probeText, [][]byte{probeKey})
-)
-
-const probeReplies = 5
-
-// Doubt probes a master that has refused a command. It does not probe a master that
-// cannot serve for a while, such as one that loads its data: that master would refuse the
-// probe too. A beat repeats a probe that was refused.
-func (s *Stream) Doubt(refusal []byte) {
-	if s.embedded || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.refuses {
-		s.probe(time.Now())
-	}
+	), ProbeScript, [][]byte{[]byte(probeKey), []byte(marker)})
 }
 
 // probe sends a probe, with s.mu held, unless one is unanswered.
 func (s *Stream) probe(now time.Time) {
-	if s.probing || !s.accepts() {
+	if s.probing || s.embedded || !s.accepts() {
 		return
 	}
-	s.probing = true
-	s.push(Call{Replies: probeReplies, Asker: AskerFunc(s.probed)}, probeQuestion, now)
+	s.probing, s.probed = true, now
+	s.push(Call{Replies: probeReplies, Asker: AskerFunc(s.heardProbe)}, probeQuestion(s.marker), now)
 }
 
-// probed handles the answers to a probe.
-func (s *Stream) probed(replies [][]byte, _ Judgement, err error) {
+// heardProbe handles the answers to a probe.
+func (s *Stream) heardProbe(replies [][]byte, _ Judgement, err error) {
 	if err != nil {
 		return // the next connection starts without a probe
 	}
-	refused := slices.IndexFunc(replies, resp.IsError)
-	s.mu.Lock()
-	before := s.refuses
-	s.refuses, s.probing = refused >= 0, false
-	s.mu.Unlock()
-	switch {
-	case refused < 0 && before:
-		s.log.Info("a lock master accepts the commands of locks again", "master", s.owner.Name(), "db", s.db)
-	case refused >= 0 && !before:
-		s.log.Error("a lock master refuses commands that locks need, so it is asked for no locks; grant these commands to the proxy's user",
-			"master", s.owner.Name(), "db", s.db, "error", resp.ErrorText(replies[refused]))
+	var refusal []byte
+	if at := slices.IndexFunc(replies, resp.IsError); at >= 0 {
+		refusal = replies[at]
 	}
+	s.mu.Lock()
+	s.probing = false
+	// A master that is full or wants replicas is still asked. It may give back what it has, and
+	// refuses a new lock itself.
+	s.refuses = refusal != nil && (resp.IsForbidden(refusal) || !resp.CannotServe(refusal))
+	s.mu.Unlock()
+	s.owner.Refuses(refusal)
 }

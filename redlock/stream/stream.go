@@ -22,7 +22,8 @@ type Stream struct {
 	embedded bool
 	loop     *loop.Loop
 	log      *slog.Logger
-	marker   []byte
+	marker   string // the key of the marker
+	check    []byte // the command that reads it
 	raise    func(dst []byte, longest time.Duration) []byte
 	pause    time.Duration
 
@@ -35,6 +36,7 @@ type Stream struct {
 	unwritten int             // number of the last calls whose bytes are still in out
 	refuses   bool            // the master refused the last probe
 	probing   bool            // a probe is unanswered
+	probed    time.Time       // when the last one was sent on this connection
 	gated     bool            // a gate is unanswered, so new calls are postponed
 	postponed []postponed     // the calls behind the gate, oldest first
 	unpaid    int             // debts sent again on this connection and unanswered
@@ -45,7 +47,6 @@ type Stream struct {
 	earlier   []identity      // connections that may still be open, the present one last
 	longest   time.Duration   // the longest TTL in the marker, after all queued calls are executed
 	due       bool            // the next write checks the marker, even if no call is queued
-	beaten    time.Time       // when Beat set due last
 	sole      bool            // for infoPause, ROLE alone is enough to check the replication
 	askedInfo time.Time       // when INFO replication was sent last
 
@@ -60,10 +61,9 @@ type Options struct {
 	Embedded bool       // the server runs inside this process, and its batches end with no check
 	Loop     *loop.Loop // reads and writes the connection if it can; nil: goroutines do
 	Log      *slog.Logger
-	// Marker is the encoded command that reads the marker. Each check begins with it. It
-	// must have one reply.
-	Marker []byte
-	// Pause is the shortest time between two checks of an idle master.
+	// Marker is the key of the marker. Each check begins with its GET.
+	Marker string
+	// Pause is the shortest time between two probes. A check is behind each.
 	Pause time.Duration
 	// Raise appends the command that records the longest TTL in the marker. The command
 	// must have one reply. An error or 0 says that nothing was recorded.
@@ -84,6 +84,9 @@ type Owner interface {
 	Up(self Greeting, now time.Time)
 	// Judge says whether the answers of a batch count.
 	Judge(c Check) Judgement
+	// Refuses is called with the answer to each probe: the master's error, or nil if it refuses
+	// nothing that locks need. It is called where Judge is.
+	Refuses(refusal []byte)
 	// Down is called when the connection has ended or could not be opened.
 	Down(why error)
 }
@@ -106,7 +109,8 @@ type Judgement struct {
 // New makes a Stream. It dials nothing before Run.
 func New(o Options) *Stream {
 	return &Stream{
-		owner: o.Owner, db: o.DB, embedded: o.Embedded, loop: o.Loop, log: o.Log, marker: o.Marker, pause: o.Pause, raise: o.Raise,
+		owner: o.Owner, db: o.DB, embedded: o.Embedded, loop: o.Loop, log: o.Log, pause: o.Pause, raise: o.Raise,
+		marker: o.Marker, check: resp.AppendCommand(nil, "GET", o.Marker),
 		loaded: map[string]bool{},
 	}
 }
@@ -247,8 +251,8 @@ func (s *Stream) Silent(now time.Time) bool {
 
 // Beat gives up a connection that leaves a call unanswered for too long, because a cut
 // network reports no error by itself. It sends the debts again that the master could not
-// serve, and a probe that it refused. It asks for a check if always is set. Otherwise it does
-// so only if no call is waiting and the last Beat's check is older than Options.Pause.
+// serve. It probes the master if the last probe is older than Options.Pause, and asks for a check
+// in any case if always is set.
 func (s *Stream) Beat(now time.Time, always bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,11 +264,11 @@ func (s *Stream) Beat(now time.Time, always bool) {
 		return
 	}
 	s.payDebts(now)
-	if s.refuses {
+	if now.Sub(s.probed) >= s.pause {
 		s.probe(now)
 	}
-	if always || s.head == len(s.calls) && now.Sub(s.beaten) >= s.pause {
-		s.beaten, s.due = now, true
+	if always {
+		s.due = true
 		s.wake()
 	}
 }
