@@ -36,6 +36,7 @@ const usage = `Usage: redlock-proxy [flags]
   redlock-proxy -demo             try it out: nothing is needed, and nothing is kept
   redlock-proxy -check            ask your servers whether locks are safe on them
   redlock-proxy -new              the first start on new masters
+  redlock-proxy -learn            find out which of your keys are locks
   redlock-proxy                   every other start; reads config.yaml here
   redlock-proxy -reload           apply a changed file to the running proxy
 
@@ -48,6 +49,7 @@ func run(args []string) int {
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here)")
 	try := flags.Bool("demo", false, "try the proxy out without a configuration file: on redis-server processes that it starts, or on embedded servers if redis-server is not installed; they forget all locks when the process ends")
 	newSet := flags.Bool("new", false, "start masters that hold no locks yet: a new set of them votes at once, not after restart_delay. For the first start only; refused if the masters have been a set for an hour")
+	learn := flags.Bool("learn", false, "find out which keys are locks: as if the file said locks: learn, until a reload. No key is a lock, the upstream gets everything, no masters are needed, and REDLOCK UNRULED and the page show the rules to write")
 	check := flags.Bool("check", false, "show the settings that are not default, ask every server what it is, list every hazard, and exit 0 or 1. Nothing is changed. Use it before a reload, too; it does not see keys that changed lock rules move, -reload does")
 	all := flags.Bool("all", false, "with -check: show every setting")
 	asJSON := flags.Bool("json", false, "with -check: write the report as JSON")
@@ -74,6 +76,8 @@ func run(args []string) int {
 		return fail(exitUsage, errors.New("-all and -json need -check"))
 	case *check && *reload, *check && *healthcheck, *reload && *healthcheck:
 		return fail(exitUsage, errors.New("-check, -reload and -healthcheck exclude each other; run one after the other"))
+	case *learn && (*try || *reload || *healthcheck):
+		return fail(exitUsage, errors.New("-learn is for the start of a proxy that has a configuration file, and for -check"))
 	case *newSet && (*reload || *healthcheck):
 		return fail(exitUsage, errors.New("-new is for the first start of a proxy; -reload and -healthcheck ask one that runs"))
 	case *version:
@@ -93,7 +97,7 @@ func run(args []string) int {
 	// process. A SIGHUP that arrives during the start causes a reload once the proxy serves.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
-	cfg, err := configuration(*file, *try)
+	cfg, err := configuration(*file, *try, *learn)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
@@ -108,7 +112,7 @@ func run(args []string) int {
 		fmt.Println(report)
 		return exitFine
 	case *check:
-		return printReport(inspect.Check(ctx, cfg, *all), *asJSON)
+		return printReport(proxy.Check(ctx, cfg, *all), *asJSON)
 	}
 	if *try {
 		end, err := demo.Prepare(ctx, cfg)
@@ -161,9 +165,12 @@ func printReport(r inspect.Report, asJSON bool) int {
 	return exitFine
 }
 
-func configuration(file string, demo bool) (*config.Config, error) {
-	if demo {
+func configuration(file string, demo, learn bool) (*config.Config, error) {
+	switch {
+	case demo:
 		return config.Demo(), nil
+	case learn:
+		return config.LoadToLearn(file)
 	}
 	return config.Load(file)
 }

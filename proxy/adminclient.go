@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +11,15 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/route"
 )
 
 // healthcheckTimeout is shorter than the usual timeout of a container engine's check.
@@ -69,6 +73,37 @@ func AskReload(ctx context.Context, cfg *config.Config, moveKeys bool) (report s
 	return askAdmin(ctx, cfg.Admin, http.MethodPost, path)
 }
 
+// Check is inspect.Check with what a running proxy knows: keys that look like locks and match no rule of cfg. It asks
+// the process at cfg's admin address, if there is one.
+func Check(ctx context.Context, cfg *config.Config, all bool) inspect.Report {
+	r := inspect.Check(ctx, cfg, all)
+	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
+	defer cancel()
+	text, err := askAdmin(ctx, cfg.Admin, http.MethodGet, "/status.json")
+	var running struct {
+		Unruled []struct {
+			Pattern, Rule string
+			Uses          int64
+		}
+	}
+	if err != nil || json.Unmarshal([]byte(text), &running) != nil {
+		return r // most often no proxy runs yet
+	}
+	for _, found := range running.Unruled {
+		pattern := []byte(found.Pattern)
+		matches := func(glob string) bool { return route.GlobMatch(glob, pattern) }
+		if cfg.Locks.Covers(route.AnyDB, pattern) || slices.ContainsFunc(cfg.Ignore, matches) {
+			continue
+		}
+		r.Hazards = append(r.Hazards, inspect.HazardLine{
+			Level: "warning", Kind: "unruled", Detail: found.Pattern,
+			Text: fmt.Sprintf("%s: the running proxy has seen keys like these used as locks (%s), and no rule matches them, so they are on the upstream alone; add to locks: %s",
+				found.Pattern, config.Plural(int(found.Uses), "time"), found.Rule),
+		})
+	}
+	return r
+}
+
 // askAdmin asks the server that listens on admin. It returns the body of a 200, or else an error.
 func askAdmin(ctx context.Context, admin, method, path string) (answer string, err error) {
 	if admin == "" {
@@ -97,7 +132,7 @@ func askAdmin(ctx context.Context, admin, method, path string) (answer string, e
 		return "", fmt.Errorf("no proxy answers at its admin address %s: %w; start it, or correct admin in the configuration", address, err)
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	answer = strings.TrimSpace(string(text))
 	switch response.StatusCode {
 	case http.StatusOK:

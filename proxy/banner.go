@@ -19,7 +19,11 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
 	line("redlock-proxy %s", Version())
-	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", config.Plural(cfg.Masters.Count(), "master"))
+	if cfg.Learns() {
+		line("%s", config.LearningNotice)
+	} else {
+		line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", config.Plural(cfg.Masters.Count(), "master"))
+	}
 	line("")
 	line("  configuration  %s", cfg.Source)
 	line("  listening on   %s", listen)
@@ -49,6 +53,9 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	if !newSet.IsZero() {
 		line("%s", redlock.NewSetNotice(newSet))
 		line("")
+	}
+	if cfg.Learns() {
+		return b.String()
 	}
 	client, key := clientCommand(cfg, listen), cfg.Locks[0].Example()
 	if key == "" {

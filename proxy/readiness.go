@@ -18,13 +18,21 @@ type readiness struct {
 
 func (p *Proxy) readiness() readiness {
 	now := judgeReadiness(p.draining.Load(), p.locker.Status())
+	if p.current.Load().Config.Learns() && !p.draining.Load() {
+		now.ready = true // without the masters
+	}
 	now.text = strings.Join(append([]string{now.text}, p.notes()...), "\n")
 	return now
 }
 
 // notes returns lines for operators that do not depend on readiness.
 func (p *Proxy) notes() []string {
-	return append(append(p.current.Load().Config.EmbeddedServers(), resizing(p.locker.Status())...), p.movingKeys()...)
+	cfg := p.current.Load().Config
+	lines := append(append(cfg.EmbeddedServers(), resizing(p.locker.Status())...), p.movingKeys()...)
+	if cfg.Learns() {
+		lines = append(lines, config.LearningNotice)
+	}
+	return lines
 }
 
 // resizing describes how the number of masters changes, and the servers that do not count.

@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/page"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 )
 
@@ -42,6 +43,7 @@ func (p *Proxy) newPage() *page.Page {
 		Held: func(ctx context.Context, glob string, n int) (console.Held, bool) {
 			return p.operators.Held(ctx, glob, n)
 		},
+		Unruled: p.unruledLocks,
 		Hottest: func(n int) []journal.HotKey {
 			rules := p.current.Load().Router.Rules
 			return p.journal.Hottest(n, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
@@ -80,4 +82,10 @@ func (p *Proxy) movingRules() []metrics.MovingRule {
 		moving = append(moving, metrics.MovingRule{Rule: config.DescribeCoverage(m.Rule), Until: m.Until})
 	}
 	return moving
+}
+
+// unruledLocks are the patterns of keys that look like locks, and that no rule matches now.
+func (p *Proxy) unruledLocks() []unruled.Found {
+	settings := p.current.Load()
+	return p.unruled.Found(settings.Router.Rules, settings.Config.Ignore)
 }

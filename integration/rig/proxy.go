@@ -32,6 +32,7 @@ type Options struct {
 	NotNew        bool              // start without -new: the masters may hold locks
 	LogLevel      string            // "": debug
 	Rules         []string          // nil: LockRules
+	Learn         bool              // no rules, but locks: learn; without Masters, if there are none
 	RuleMore      map[string]string // one more line for a rule, such as "wait: 2s"
 	More          string            // more lines of the configuration file
 }
@@ -56,15 +57,22 @@ func (o Options) yaml(listen, admin int) string {
 	}
 	retries, delay := cmp.Or(o.RetryCount, 3), cmp.Or(o.RetryDelay, 20*time.Millisecond)
 	var b strings.Builder
-	fmt.Fprintf(&b, "listen: %s\nadmin: 127.0.0.1:%d\nupstream: %s\nmasters:\n", cmp.Or(o.Listen, fmt.Sprintf("127.0.0.1:%d", listen)), admin, o.Upstream)
+	fmt.Fprintf(&b, "listen: %s\nadmin: 127.0.0.1:%d\nupstream: %s\n", cmp.Or(o.Listen, fmt.Sprintf("127.0.0.1:%d", listen)), admin, o.Upstream)
+	if !o.Learn || len(o.Masters) > 0 {
+		b.WriteString("masters:\n")
+	}
 	for _, master := range o.Masters {
 		fmt.Fprintf(&b, "  - %s\n", master)
 	}
-	b.WriteString("locks:\n")
 	rules := o.Rules
 	if rules == nil {
 		rules = LockRules
 	}
+	if b.WriteString("locks:"); o.Learn {
+		rules = nil
+		b.WriteString(" learn")
+	}
+	b.WriteString("\n")
 	for _, rule := range rules {
 		fmt.Fprintf(&b, "  - match: %q\n", rule)
 		if more := o.RuleMore[rule]; more != "" {

@@ -21,7 +21,7 @@ func (c configChecks) all() {
 	if !c.has("upstream") {
 		c.fail("upstream", "is missing; write the URL of your Redis, none, or embedded to try it out")
 	}
-	if !c.has("masters") {
+	if !c.has("masters") && !(c.cfg.Learns() && c.sound("locks")) {
 		c.fail("masters", "is missing; list the URLs of the lock masters, or write embedded to try it out")
 	}
 	c.addresses()

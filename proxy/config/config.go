@@ -30,7 +30,7 @@ type Config struct {
 	// UpstreamConnections says whether each client has its own connection to the upstream.
 	UpstreamConnections string `yaml:"upstream_connections" oneof:"own shared"`
 
-	Locks route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first match counts
+	Locks route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\", or the word learn"` // the first match counts; none: Learns
 
 	// Ignore has globs: keys that are no locks although they look like locks (package unruled).
 	Ignore []string `yaml:"ignore" list:"Redis globs such as [\"idempotency:*\"]"`
@@ -68,11 +68,18 @@ type DemoServer struct {
 // DemoSource is the Source of a configuration without a file.
 const DemoSource = "-demo"
 
+// Learns tells whether the proxy only finds out which keys are locks: it has no rule, so no key is one. Then the file
+// may name no masters. Embedded ones take their place, and hold nothing.
+func (c *Config) Learns() bool { return len(c.Locks) == 0 }
+
+// LearningNotice is for operators of a proxy that Learns.
+const LearningNotice = "learning: no key is a lock, and the upstream gets everything; REDLOCK UNRULED and the page show the rules to write"
+
 // EmbeddedServers returns one warning for each kind of server that is embedded or started by
 // -demo, to show wherever somebody might mistake it for a real server. Otherwise it is empty.
 func (c *Config) EmbeddedServers() []string {
 	var warnings []string
-	if c.Masters.Embedded {
+	if c.Masters.Embedded && !c.Learns() {
 		warnings = append(warnings, "demo: the masters are embedded in this process, for trying the proxy out; they forget all locks when it ends")
 	}
 	if c.Upstream.Kind == UpstreamEmbedded {
@@ -262,7 +269,12 @@ func Demo() *Config {
 
 // Load reads and checks the configuration file at path. An empty path means config.yaml
 // in the working directory. If there are mistakes in the file, the error is an Error.
-func Load(path string) (*Config, error) {
+func Load(path string) (*Config, error) { return load(path, false) }
+
+// LoadToLearn is Load for -learn: as if the file had `locks: learn`.
+func LoadToLearn(path string) (*Config, error) { return load(path, true) }
+
+func load(path string, learn bool) (*Config, error) {
 	file := cmp.Or(path, DefaultFile)
 	text, err := os.ReadFile(file)
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
@@ -271,7 +283,7 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	return parseConfig(file, text)
+	return parse(file, text, learn)
 }
 
 // noConfiguration is the error if no file is named and the default file does not exist. Embedded

@@ -184,3 +184,21 @@ func FuzzConfigValues(f *testing.F) {
 		_ = CheckListen(text, true)
 	})
 }
+
+// -learn is locks: learn, whatever the file says, and it needs no masters.
+func TestLearning(t *testing.T) {
+	for text, learn := range map[string]bool{
+		"upstream: redis://h\nlocks: learn\n":                       false,
+		"upstream: redis://h\nmasters: [redis://m]\nlocks: learn\n": false,
+		"upstream: redis://h\nlocks:\n  - match: a\n":               true,
+		"upstream: redis://h\n":                                     true,
+	} {
+		cfg, err := parse("f", []byte(text), learn)
+		if err != nil || !cfg.Learns() || len(cfg.EmbeddedServers()) > 0 {
+			t.Errorf("%q, %v: %v, %v", text, learn, cfg, err)
+		}
+	}
+	if cfg, err := parseConfig("f", []byte("upstream: redis://h\nmasters: embedded\n")); err != nil || cfg.Learns() {
+		t.Errorf("the default learns, %v", err)
+	}
+}

@@ -138,8 +138,8 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"masters: [redis://127.0.0.1:6380]", `f.yaml:4: masters[0]: 127.0.0.1:6380 is the proxy's own listen address`},
 
 		// locks
-		{"locks: lock", `f.yaml:5: locks: must be a list of rules such as - match: "lock:*"`},
-		{"locks: []", `f.yaml:5: locks: the list is empty; without a rule no key is a lock (write - match: "lock:*")`},
+		{"locks: lock", `f.yaml:5: locks: must be a list of rules such as - match: "lock:*", or the word learn`},
+		{"locks: []", `f.yaml:5: locks: the list is empty; without a rule no key is a lock (write - match: "lock:*", or the word learn to find out which keys are)`},
 		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl, wait, renew, on_disconnect, companions`},
 		{`locks: [{match: a, companions: queue}]`, `f.yaml:5: locks[0].companions: must be a list of Redis globs such as ["queue:*"]`},
 		{`locks: [{match: a, companions: [b, ""]}]`, `f.yaml:5: locks[0].companions[1]: is empty; write a Redis glob over the whole key or channel`},
@@ -224,6 +224,9 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: none\nmasters: embedded\nlisten: unix:/s\n", ""},
 		{"upstream: unix:///s\nmasters: [unix:///s]\nlisten: unix:/s\n", "f:1: upstream: /s is the proxy's own listen address\n" +
 			"f:2: masters[0]: /s is the proxy's own listen address"},
+		{"upstream: redis://h\nlocks: learn\n", ""}, // without masters
+		{"upstream: redis://h\nlocks: lern\n", "f: masters: is missing; list the URLs of the lock masters, or write embedded to try it out\n" +
+			`f:2: locks: must be a list of rules such as - match: "lock:*", or the word learn`},
 		{"upstream: none\nmasters: embedded\nauth: upstream\n", "f:3: auth: is set to upstream, but there is no upstream"},
 		{"upstream: redis://h\nmasters: embedded\nauth: upstream\nauth_cache: 1m\n", ""},
 		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default]}\n", "f:4: locks[0].users: " + noRuleUsers},

@@ -13,7 +13,10 @@ import (
 
 // parseConfig parses a whole file. Missing keys keep their defaults, except upstream and
 // masters. Without these, the proxy would silently hold its locks in an embedded server.
-func parseConfig(file string, text []byte) (*Config, error) {
+func parseConfig(file string, text []byte) (*Config, error) { return parse(file, text, false) }
+
+// parse is parseConfig. With learn the file's rules count for nothing.
+func parse(file string, text []byte, learn bool) (*Config, error) {
 	cfg := Demo()
 	r := &configReader{file: file, places: map[string]int{}}
 	cfg.Source, cfg.places = file, r.places
@@ -24,6 +27,9 @@ func parseConfig(file string, text []byte) (*Config, error) {
 		r.failAt(0, "", "the file is empty; it needs at least the keys upstream and masters")
 	default:
 		r.read(top, "", cfg, "")
+		if learn {
+			cfg.Locks = nil
+		}
 		if top.Kind == yaml.MappingNode {
 			configChecks{r, cfg}.all()
 		}
@@ -116,9 +122,12 @@ const noRuleUsers = "rules have no users any more, because a script of any user 
 	"and write may: upstream in auth for users whom you do not trust with all locks, or give them a proxy and masters of their own"
 
 func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag) route.Rules {
+	if node.Kind == yaml.ScalarNode && node.Value == "learn" {
+		return nil
+	}
 	rules := readList(r, node, key, tag, route.Rule{DB: route.AnyDB})
 	if len(rules) == 0 && r.sound(key) {
-		r.fail(key, "the list is empty; without a rule no key is a lock (write - match: \"lock:*\")")
+		r.fail(key, "the list is empty; without a rule no key is a lock (write - match: \"lock:*\", or the word learn to find out which keys are)")
 	}
 	for i, rule := range rules {
 		if key := elementKey(key, i); r.sound(key) {

@@ -121,6 +121,9 @@ func (r *reloadReader) upstream() {
 func (r *reloadReader) masters() {
 	old, next := r.old.Masters, r.next.Masters
 	switch {
+	case r.old.Learns() && old.Embedded && !next.Embedded:
+		r.refuse("masters", "cannot be added by a reload: this process was started without masters, to learn; list them in the file, keep locks: learn, and restart; then a reload with -move-keys brings the rules")
+		return
 	case old.Embedded != next.Embedded:
 		r.refuse("masters", "cannot be changed from %s to %s by a reload, only by a restart", old, next)
 		return

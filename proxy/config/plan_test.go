@@ -44,6 +44,7 @@ func TestReloadChanges(t *testing.T) {
 	}{
 		{"", "", nil, false, -1, nil},
 		{`"lock:*"`, `"job:*"`, []string{`locks: "lock:*" -> "job:*"`}, false, -1, nil},
+		{"locks:\n  - match: \"lock:*\"", "locks: learn", []string{`locks: "lock:*" -> learn`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    renew: 10m\n    on_disconnect: release", []string{`locks: "lock:*" -> "lock:*", renewed for 10m, released on disconnect`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    default_ttl: 1m", []string{`locks: "lock:*" -> "lock:*", default TTL 1m`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    wait: 2s", []string{`locks: "lock:*" -> "lock:*", wait 2s`}, false, -1, nil},
@@ -113,5 +114,16 @@ func TestReloadRefusals(t *testing.T) {
 	embedded := "upstream: embedded\nmasters: embedded\n"
 	if plan, err := planOf(t, embedded, embedded+"master_timeout: 1s\n"); err != nil || !plan.Locker {
 		t.Errorf("with embedded servers: %+v, %v", plan, err)
+	}
+}
+
+// Masters that were not there when the proxy began to learn cannot come by a reload.
+func TestReloadBringsNoMastersToALearner(t *testing.T) {
+	_, err := planOf(t, "upstream: redis://h\nlocks: learn\n", "upstream: redis://h\nmasters: [redis://m]\n")
+	if err == nil || !strings.HasPrefix(err.Error(), "f.yaml:2: masters: cannot be added by a reload: ") {
+		t.Errorf("the reload is answered %v", err)
+	}
+	if plan, err := planOf(t, "upstream: redis://h\nmasters: [redis://m]\nlocks: learn\n", "upstream: redis://h\nmasters: [redis://m]\n"); err != nil || !slices.Equal(plan.Changes, []string{`locks: learn -> "lock:*"`}) {
+		t.Errorf("the rules are answered %v, %v", plan.Changes, err)
 	}
 }

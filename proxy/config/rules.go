@@ -51,6 +51,9 @@ func DescribeGlobs(globs []string) string {
 
 // DescribeRules describes all rules as text.
 func DescribeRules(rules route.Rules) string {
+	if len(rules) == 0 {
+		return "learn"
+	}
 	texts := make([]string, len(rules))
 	for i, rule := range rules {
 		texts[i] = DescribeRule(rule)

@@ -46,6 +46,9 @@ func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	for _, text := range cfg.EmbeddedServers() {
 		found.add(hazardWarning, "embedded", "", "%s", text)
 	}
+	if cfg.Learns() {
+		found.add(hazardWarning, "learning", "", "%s", config.LearningNotice)
+	}
 	switch {
 	case cfg.Masters.Embedded:
 	case n < 3:

@@ -59,6 +59,9 @@ func settingsOf(cfg *config.Config) settingList {
 	row("upstream", cfg.Upstream)
 	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.Quorum()))
 	row("upstream_connections", cfg.UpstreamConnections)
+	if cfg.Learns() {
+		row("locks", config.DescribeRules(cfg.Locks))
+	}
 	for i, rule := range cfg.Locks {
 		row(fmt.Sprintf("locks[%d]", i), config.DescribeRule(rule))
 	}

@@ -43,12 +43,23 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 var (
 	bufferedMetric    = collected("buffered_bytes", "Bytes buffered for all clients; limits.memory is the limit.")
 	connectionsMetric = collected("shared_connections", "Upstream connections that clients share.")
+	unruledMetric     = collected("unruled_patterns", "Patterns of keys that look like locks and match no lock rule; REDLOCK UNRULED shows them.")
+	unruledUsesMetric = collected("unruled_uses_total", "Locks that match no lock rule: taken and given back at the upstream.")
 	membersMetric     = collected("shared_clients", "Clients that have used a shared upstream connection.")
 )
 
 // Buffers shows the number of bytes in use of the memory that clients share.
 func Buffers(inUse func() int64) prometheus.Collector {
 	return collector{[]*prometheus.Desc{bufferedMetric}, func(show show) { show.gauge(bufferedMetric, float64(inUse())) }}
+}
+
+// Unruled shows how many patterns of keys look like locks that no rule matches, and how often such locks were used.
+func Unruled(counts func() (patterns int, uses int64)) prometheus.Collector {
+	return collector{[]*prometheus.Desc{unruledMetric, unruledUsesMetric}, func(show show) {
+		patterns, uses := counts()
+		show.gauge(unruledMetric, float64(patterns))
+		show.counter(unruledUsesMetric, float64(uses))
+	}}
 }
 
 // Shared shows the shared upstream connections, and the clients that use them.

@@ -13,6 +13,7 @@ import (
 
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 )
 
@@ -39,6 +40,8 @@ type Source struct {
 	// that the Page may change.
 	Hottest func(n int) []journal.HotKey
 	Known   func() []journal.ClientInfo
+	// Unruled returns the patterns of keys that look like locks and match no rule.
+	Unruled func() []unruled.Found
 	// Held returns locks whose keys match a glob, n at most. It asks the masters, until ctx
 	// ends. ok is false if it could not ask.
 	Held func(ctx context.Context, glob string, n int) (h console.Held, ok bool)

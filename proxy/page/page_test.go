@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 )
 
@@ -44,6 +45,9 @@ func newScene(masters ...redlock.MasterStatus) *scene {
 		Notes:   func() []string { return []string{"demo: toys"} },
 		Hottest: func(n int) []journal.HotKey {
 			return []journal.HotKey{{DB: 1, Key: "lock:hot", Refusals: int64(n)}}
+		},
+		Unruled: func() []unruled.Found {
+			return []unruled.Found{{Match: "job:*", Uses: 3, Shape: "a shape", Library: "a library"}}
 		},
 		Known: func() []journal.ClientInfo { return slices.Clone(s.clients) },
 	}, NewRecorder())

@@ -29,6 +29,7 @@ type Status struct {
 	Commands LockCommands `json:"lock_commands"`
 	Hot      []HotKey     `json:"hot_keys"`
 	Waiters  Waiters      `json:"waiters"`
+	Unruled  []Unruled    `json:"unruled"`
 	Events   []Event      `json:"events"`
 	Notes    []string     `json:"notes"`
 }
@@ -69,6 +70,17 @@ type LockCommands struct {
 	} `json:"last_minute"`
 }
 
+// Unruled is a pattern of keys that look like locks and match no rule.
+type Unruled struct {
+	Pattern string `json:"pattern"`
+	Uses    int64  `json:"uses"`
+	First   Time   `json:"first"`
+	Last    Time   `json:"last"`
+	Shape   string `json:"shape"`
+	Library string `json:"library"`
+	Rule    string `json:"rule"`
+}
+
 // Time is a time in JSON: RFC 3339 in UTC, with milliseconds. The zero time is null.
 type Time struct{ time.Time }
 
@@ -89,6 +101,10 @@ func (p *Page) status() Status {
 		Time: Time{now}, Started: Time{p.started}, Version: p.source.Version,
 		Clients: p.source.Clients(), Events: p.recorder.lastEvents(), Notes: append([]string{}, p.source.Notes()...),
 		Quorum: quorumOf(from), Hot: hotKeysOf(p.source.Hottest(mostHot)), Waiters: waitersOf(p.source.Known(), now),
+	}
+	s.Unruled = []Unruled{}
+	for _, f := range p.source.Unruled() {
+		s.Unruled = append(s.Unruled, Unruled{f.Match, f.Uses, Time{f.First}, Time{f.Last}, f.Shape, f.Library, f.Rule()})
 	}
 	s.Health = healthOf(s.Quorum, p.source.Draining())
 	for _, m := range from.Masters {

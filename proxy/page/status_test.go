@@ -65,6 +65,7 @@ func TestStatusInJSON(t *testing.T) {
 			`"lock_commands":{"granted":1,"refused":2,"undecided":1,"last_minute":{"granted":[Z1],"refused":[Z2],"undecided":[Z1]}},` +
 			`"hot_keys":[{"key":"lock:hot","db":1,"refused":10}],` +
 			`"waiters":{"count":1,"oldest":[{"client":"10.0.0.7:5000","name":"worker","command":"set","key":"lock:a","db":2,"since":"2000-01-01T00:00:00.000Z"}]},` +
+			`"unruled":[{"pattern":"job:*","uses":3,"first":null,"last":null,"shape":"a shape","library":"a library","rule":"- match: 'job:*'"}],` +
 			`"events":[{"time":"2000-01-01T00:00:01.500Z","kind":"state","master":"m2:1","text":"quarantined: it may have forgotten locks"},` +
 			`{"time":"2000-01-01T00:00:01.500Z","kind":"reload","master":"","text":"configuration reloaded"}],` +
 			`"notes":["demo: toys"]}`

@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"redlock-proxy/integration/rig"
+)
+
+// TestLearn: a proxy that learns finds the rule of each library from its own traffic alone: one client takes two locks
+// and gives them back. The patterns match the keys of these locks, and nothing that the library derives from them.
+// There are no masters.
+func TestLearn(t *testing.T) {
+	t.Parallel()
+	upstream := rig.StartServer(t, "upstream")
+	for i, library := range sortedByLibrary(ofThisTier(t, conformanceLibraries)) {
+		t.Run(strings.ReplaceAll(library.name(), "/", "-"), func(t *testing.T) {
+			program := library.program(t)
+			proxy := rig.StartProxy(t, rig.Options{Upstream: upstream.URL(), Learn: true})
+			client, err := startConformanceClient(t, "the client", program, proxy.Port, library.selects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var keys []string
+			for n := range 2 {
+				name := fmt.Sprintf("lock:learn-%d:%d", i, n)
+				for _, question := range [][]any{{"key", name}, {"acquire", name, conformanceTTL}, {"release", name}} {
+					answer, err := client.ask(question...)
+					if err != nil || answer == "no" {
+						t.Fatalf("%q is answered %q, %v\n%s", question, answer, err, client.log)
+					}
+					if question[0] == "key" {
+						keys = append(keys, strings.Fields(answer)...)
+					}
+				}
+			}
+			if err := client.finish(); err != nil {
+				t.Error(err)
+			}
+			patterns := unruled(t, proxy)
+			matches := func(pattern, key string) bool {
+				yes, _ := path.Match(pattern, key)
+				return yes
+			}
+			for _, key := range keys {
+				if !slices.ContainsFunc(patterns, func(p string) bool { return matches(p, key) }) {
+					t.Errorf("no pattern matches %q: %q\n%s", key, patterns, client.log)
+				}
+			}
+			for _, p := range patterns {
+				if !slices.ContainsFunc(keys, func(key string) bool { return matches(p, key) }) {
+					t.Errorf("%q matches no lock", p)
+				}
+			}
+		})
+	}
+}
+
+// unruled returns the patterns of REDLOCK UNRULED.
+func unruled(t *testing.T, proxy *rig.Proxy) (patterns []string) {
+	t.Helper()
+	list, err := proxy.Client(t).Do(t.Context(), "REDLOCK", "UNRULED").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range list {
+		fields, _ := found.(map[any]any)
+		pattern, _ := fields["pattern"].(string)
+		if rule, want := fields["rule"], "- match: '"+pattern+"'"; rule != want {
+			t.Errorf("the rule of %q is %v", pattern, rule)
+		}
+		patterns = append(patterns, pattern)
+	}
+	return patterns
+}
