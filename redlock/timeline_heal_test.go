@@ -156,6 +156,32 @@ func TestTimelineACopyOfAReleasedLockIsTakenBack(t *testing.T) {
 	}
 }
 
+// New settings end a pass, but not before its last review, and no other pass begins before that.
+func TestTimelineAReloadDropsNoReview(t *testing.T) {
+	onHealing(t, func(t *testing.T, w *timeline) {
+		w.put("A A A - -", time.Hour)
+		w.awaitHeal("a copy", func() bool { return w.masters[3].value(key) != "" })
+		scans := w.countHeard(0, "SCAN")
+		for i := range 3 {
+			w.masters[i].remove(key)
+		}
+		for range 2 {
+			if err := w.locker.Reload(t.Context(), *w.locker.settings()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.elapse(second)
+		if n := w.countHeard(0, "SCAN"); n != scans {
+			t.Errorf("the next pass scanned %d times before the last review", n-scans)
+		}
+		w.elapse(3 * second)
+		w.wantValues("- - - - -")
+		if w.countHeard(0, "SCAN") == scans {
+			t.Error("no pass began after the review")
+		}
+	})
+}
+
 // The patch's own copies do not keep it alive, as long as one master is late with the
 // release.
 func TestTimelineCopiesOfAReleasedLockAreNoQuorum(t *testing.T) {

@@ -60,17 +60,21 @@ type Healer struct {
 	ctx      context.Context // ends all healing
 	running  sync.WaitGroup
 
-	mu   sync.Mutex
-	stop context.CancelFunc // ends the present passes, if there are any
+	mu    sync.Mutex
+	stop  context.CancelFunc // ends the present passes, if there are any
+	ended <-chan struct{}    // closed when these have ended
 }
 
 // New makes a Healer that heals nothing until Set. When ctx ends, all healing ends soon.
 // Then call Wait.
 func New(ctx context.Context, box *ballot.Box, mender *mend.Mender, observer Observer, log *slog.Logger) *Healer {
-	return &Healer{box: box, mender: mender, observer: observer, log: log, ctx: ctx, stop: func() {}}
+	none := make(chan struct{})
+	close(none)
+	return &Healer{box: box, mender: mender, observer: observer, log: log, ctx: ctx, stop: func() {}, ended: none}
 }
 
-// Set makes settings the active ones. The pass that is under way ends first.
+// Set makes settings the active ones. A pass that is under way looks at no more keys, and no
+// other begins before it has reviewed the copies that it wrote. Set does not wait for that.
 func (h *Healer) Set(s Settings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,8 +83,11 @@ func (h *Healer) Set(s Settings) {
 		return
 	}
 	ctx, stop := context.WithCancel(h.ctx)
-	h.stop = stop
+	before, ended := h.ended, make(chan struct{})
+	h.stop, h.ended = stop, ended
 	h.running.Go(func() {
+		defer close(ended)
+		<-before
 		for ctx.Err() == nil {
 			stream.Contained(h.log, func() { h.run(ctx, s) })
 			stream.Sleep(ctx, settling)
@@ -159,7 +166,7 @@ func (p *pass) bounds() bounds {
 type pass struct {
 	*Healer
 	Settings
-	ctx context.Context
+	ctx context.Context // ends with the settings; the reviews use the Healer's
 
 	gaps     map[lane.Key]gap // found, and not healed yet
 	bytes    int64            // of their payloads

@@ -24,7 +24,7 @@ func (p *pass) healGaps() {
 	patches := map[lane.Key]patch{}
 	for k, g := range gaps {
 		if p.ctx.Err() != nil {
-			return
+			break
 		}
 		if patch, wrote := p.heal(k, g); wrote {
 			patches[k] = patch
@@ -34,7 +34,8 @@ func (p *pass) healGaps() {
 	if len(patches) == 0 {
 		return
 	}
-	stream.Sleep(p.ctx, p.quiet())
+	// rule: new settings end no review, or copies of a released lock stay
+	stream.Sleep(p.Healer.ctx, p.quiet())
 	for k, patch := range patches {
 		p.reviewLast(k, patch)
 	}
@@ -139,7 +140,7 @@ func (p *pass) look(k lane.Key) (now copies, took time.Duration) {
 // reviewLast looks at a patch for the last time. What nobody can decide then is left to
 // the Mender.
 func (p *pass) reviewLast(k lane.Key, patch patch) {
-	turn, err := p.box.Lanes.Enter(p.ctx, k.DB, []string{k.Name}, lane.Queueing{Next: true})
+	turn, err := p.box.Lanes.Enter(p.Healer.ctx, k.DB, []string{k.Name}, lane.Queueing{Next: true})
 	if err != nil {
 		return
 	}
