@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/heal"
+	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
@@ -66,6 +68,9 @@ func (w *timeline) mustServe() {
 	}
 	time.Sleep(second)
 	w.wantValues("- - - - -")
+	if owing := w.locker.Reader().Outstanding(0, []byte(key)); slices.Contains(owing, true) {
+		w.t.Errorf("masters owe an answer about the key: %v", owing)
+	}
 }
 
 // acquiring is an acquire's question, which a test gives a defect.
@@ -135,6 +140,14 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 				return decide(answers, elapsed)
 			}
 		},
+		"reading a guard's answer": func(q *ballot.Question[bool], once func()) {
+			q.Guard = &ballot.Guard[bool]{
+				Frames:  func(int) []byte { return resp.AppendCommand(nil, "EXISTS", "another") },
+				Replies: 1,
+				Read:    func([][]byte) (passes, value bool, err error) { once(); return true, false, nil },
+				Stopped: func([]quorum.Answer[bool]) bool { return false },
+			}
+		},
 		"undoing a late answer": func(q *ballot.Question[bool], once func()) {
 			settler := q.Settler
 			q.Settler = ballot.SettleFunc[bool](func(b *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
@@ -163,7 +176,10 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 				}
 				time.Sleep(second)
 				w.play(allWell)
-				if done.Load() && strings.Count(log.String(), "a defect in the proxy was contained") != 1 {
+				if !done.Load() {
+					t.Errorf("nothing was wrong")
+				}
+				if strings.Count(log.String(), "a defect in the proxy was contained") != 1 {
 					t.Errorf("the log does not tell of one defect:\n%s", log.String())
 				}
 				if up := w.locker.reachable(); up != len(w.masters) {
@@ -189,6 +205,27 @@ func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 			t.Errorf("%v", b.Verdict)
 		}
 		w.mustServe()
+	})
+}
+
+func TestTimelineADefectOfASubscriberCostsOneEvent(t *testing.T) {
+	withDefects(t, nil, func(t *testing.T, w *timeline, log *lockedText) {
+		var heard []string
+		s := w.locker.Subscriber(func(e notify.Event) {
+			if string(e.Payload) == "1" {
+				panic("defect")
+			}
+			heard = append(heard, eventWord(e))
+		})
+		s.Subscribe(t.Context(), "chan")
+		for _, payload := range []string{"1", "2"} {
+			w.publish(payload, 1, 2, 3)
+			w.elapse(second)
+		}
+		s.Close()
+		if got := strings.Join(heard, " "); got != "chan:2" || strings.Count(log.String(), "a defect in the proxy was contained") != 1 {
+			t.Errorf("heard %q, and the log is\n%s", got, log.String())
+		}
 	})
 }
 

@@ -46,20 +46,23 @@ func (g *guarded[A]) Owed(*stream.Call) *stream.Debt { return nil }
 
 func (g *guarded[A]) Answered(s *stream.Stream, c *stream.Call, replies [][]byte, j stream.Judgement, err error) {
 	b := g.ballot
+	told := false
+	defer func() {
+		if !told { // nothing of the question was sent, also if Read panics
+			b.Answered(s, c, nil, j, stream.ErrUnsent)
+		}
+	}()
 	if err != nil {
-		b.Answered(s, c, nil, j, stream.ErrUnsent) // nothing of the question was sent
 		return
 	}
 	passes, value, err := b.Guard.Read(replies)
-	if passes && b.mayFollow() && s.Follow(g.call, g.frames) {
+	if told = passes && b.mayFollow() && s.Follow(g.call, g.frames); told {
 		return
 	}
 	s.Follow(stream.Call{Replies: 1, Asker: stream.AskerFunc(func([][]byte, stream.Judgement, error) {})}, unwatch)
-	if passes {
-		b.Answered(s, c, nil, j, stream.ErrUnsent)
-		return
+	if told = !passes; told {
+		b.hear(s, c, replies, j, nil, func([][]byte) (A, error) { return value, err })
 	}
-	b.hear(s, c, replies, j, nil, func([][]byte) (A, error) { return value, err })
 }
 
 // mayFollow tells whether the question may still be sent. Too late, or if a quorum did not pass, a
