@@ -212,7 +212,7 @@ func (s *Subscriber) tell(e Event) {
 		s.drained = drained
 		s.hub.running.Go(func() {
 			defer close(drained)
-			stream.Contained(s.hub.log, s.drain)
+			s.drain()
 		})
 	}
 }
@@ -230,7 +230,7 @@ func (s *Subscriber) overflow() {
 	}
 }
 
-// drain calls hear, with no lock held, until no event waits.
+// drain calls hear, with no lock held, until no event waits. A panic of hear costs its event.
 func (s *Subscriber) drain() {
 	for {
 		s.hub.mu.Lock()
@@ -244,7 +244,7 @@ func (s *Subscriber) drain() {
 		s.hub.mu.Unlock()
 		for _, e := range events {
 			if !s.closed.Load() {
-				s.hear(e)
+				stream.Contained(s.hub.log, func() { s.hear(e) })
 			}
 		}
 	}
