@@ -88,7 +88,12 @@ func (s *Stream) gather(in *answers) (whole bool, err error) {
 	if len(in.batch) == 0 {
 		return false, resp.ErrUnasked
 	}
-	return in.Hold(in.missing)
+	if whole, err = in.Hold(in.missing); !whole {
+		s.mu.Lock()
+		s.arrived = time.Now()
+		s.mu.Unlock()
+	}
+	return whole, err
 }
 
 // answerBatch answers a whole batch. That is after its check was read. Until then nobody

@@ -83,6 +83,36 @@ func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
 	}
 }
 
+// A countedLink counts how often it is closed.
+type countedLink struct{ closed int }
+
+func (l *countedLink) run() error   { return nil }
+func (l *countedLink) wake()        {}
+func (l *countedLink) Close() error { l.closed++; return nil }
+
+// A large answer may take longer than a stall, as long as its bytes come.
+func TestASlowAnswerIsWaitedForWhileItComes(t *testing.T) {
+	l := &countedLink{}
+	s := New(Options{Owner: quietOwner{}, Embedded: true, Log: slog.New(slog.DiscardHandler)})
+	s.takeOver(l, Greeting{}, time.Now())
+	s.Send(Call{Replies: 1, Asker: AskerFunc(func([][]byte, Judgement, error) {})}, Sending{Frames: resp.AppendCommand(nil, "DUMP", "k")}, time.Now())
+	s.flush(nil)
+	s.calls[s.head].sent = time.Now().Add(-time.Hour)
+	in := &answers{Reader: resp.NewReader(nil, 16, 1<<10)}
+	if err := errors.Join(in.Feed([]byte("$100\r\nabc")), s.handOut(in)); err != nil {
+		t.Fatal(err)
+	}
+	if s.Beat(time.Now(), false); l.closed > 0 {
+		t.Error("the connection was given up while an answer came")
+	}
+	if !s.suspended(time.Now()) {
+		t.Error("the master is asked for locks meanwhile")
+	}
+	if s.Beat(time.Now().Add(2*s.stall()), false); l.closed != 1 {
+		t.Error("the connection was not given up when nothing came any more")
+	}
+}
+
 // A master that recorded no longer TTL is told again before the next lock. An error says so, and 0.
 func TestATTLThatWasNotRecordedIsSentAgain(t *testing.T) {
 	const check = "$6\r\nmarker\r\n*2\r\n$1\r\n1\r\n$1\r\n2\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"

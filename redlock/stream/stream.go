@@ -47,6 +47,7 @@ type Stream struct {
 	earlier   []identity      // connections that may still be open, the present one last
 	longest   time.Duration   // the longest TTL in the marker, after all queued calls are executed
 	due       bool            // the next write checks the marker, even if no call is queued
+	arrived   time.Time       // when bytes of an answer came that is not whole
 	sole      bool            // for infoPause, ROLE alone is enough to check the replication
 	askedInfo time.Time       // when INFO replication was sent last
 
@@ -115,8 +116,8 @@ func New(o Options) *Stream {
 	}
 }
 
-// stall is how long a connection may leave a call unanswered. After that the stream
-// closes it and dials anew.
+// stall is how long a connection may leave a call unanswered while no bytes come. After that
+// the stream closes it and dials anew.
 func (s *Stream) stall() time.Duration { return Stall(s.owner.Timeout()) }
 
 // Stall returns how long a connection may leave a call unanswered, if a ballot waits for
@@ -250,16 +251,17 @@ func (s *Stream) Silent(now time.Time) bool {
 }
 
 // Beat gives up a connection that leaves a call unanswered for too long, because a cut
-// network reports no error by itself. It sends the debts again that the master could not
-// serve. It probes the master if the last probe is older than Options.Pause, and asks for a check
-// in any case if always is set.
+// network reports no error by itself. A large answer may take longer, if its bytes come. Beat
+// sends the debts again that the master could not serve. It probes the master if the last probe
+// is older than Options.Pause, and asks for a check in any case if always is set.
 func (s *Stream) Beat(now time.Time, always bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != up {
 		return
 	}
-	if s.waited(now) > s.stall() {
+	// rule: a connection on which bytes come is not given up
+	if stall := s.stall(); s.waited(now) > stall && now.Sub(s.arrived) > stall {
 		s.link.Close()
 		return
 	}
