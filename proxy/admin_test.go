@@ -292,6 +292,7 @@ func TestMetrics(t *testing.T) {
 	m.Refused(wire.ErrCrossLock.Code())
 	m.Refused(wire.ErrMoving(time.Now()).Code())
 	m.Refused(wire.ErrMoving(time.Now()).Code())
+	m.Refused(wire.ErrNotALock([]byte("a")).Code())
 	m.Refused(wire.ErrReservedKey.Code())
 	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{
@@ -311,6 +312,7 @@ func TestMetrics(t *testing.T) {
 		`redlock_panics_recovered_total 1`,
 		`redlock_refused_commands_total{reason="crosslock"} 1`,
 		`redlock_refused_commands_total{reason="tryagain"} 2`,
+		`redlock_refused_commands_total{reason="noupstream"} 1`,
 		`redlock_build_info{goversion="` + runtime.Version() + `",revision="` + thisBuild().revision + `",version="` + thisBuild().version + `"} 1`,
 	} {
 		if !strings.Contains(body, want+"\n") {

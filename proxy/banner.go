@@ -19,10 +19,14 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
 	line("redlock-proxy %s", Version())
-	if cfg.Learns() {
+	masters := config.Plural(cfg.Masters.Count(), "master")
+	switch {
+	case cfg.Learns():
 		line("%s", config.LearningNotice)
-	} else {
-		line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", config.Plural(cfg.Masters.Count(), "master"))
+	case cfg.Upstream.Kind == config.UpstreamNone:
+		line("Speaks Redis. Locks become Redlock over %s, every other command is refused, because there is no upstream.", masters)
+	default:
+		line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", masters)
 	}
 	line("")
 	line("  configuration  %s", cfg.Source)

@@ -28,7 +28,7 @@ func TestBannerSaysWhatToType(t *testing.T) {
 	cfg.Admin = ""
 	cfg.Auth.Password = "hunter2"
 	text = banner(cfg, "unix:/run/s", "", time.Time{})
-	for _, unwanted := range []string{"DEMO", "toys", "http://", "hunter2", "embedded"} {
+	for _, unwanted := range []string{"DEMO", "toys", "http://", "hunter2", "embedded", "to the upstream"} {
 		if strings.Contains(text, unwanted) {
 			t.Errorf("%q in\n%s", unwanted, text)
 		}

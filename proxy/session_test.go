@@ -25,8 +25,12 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"ping with too much", "PING a b\r\n", string(wire.ErrArity("ping"))},
 		{"echo", "ECHO x\r\n", "$1\r\nx\r\n"},
 		{"lock and release", "SET lock:a 1 NX PX 1000\r\nSET lock:a 2 NX PX 1000\r\nGET lock:a\r\nDEL lock:a\r\nGET lock:a\r\n", "+OK\r\n$-1\r\n$1\r\n1\r\n:1\r\n$-1\r\n"},
-		{"not a lock", "GET a\r\nSET lock:a 1 NX\r\n", string(wire.ErrUpstreamNone) + "+OK\r\n"},
-		{"both planes", "DEL a lock:a\r\n", string(wire.ErrUpstreamNone)},
+		{"not a lock", "GET a\r\nSET lock:a 1 NX\r\n", notALock("a") + "+OK\r\n"},
+		{"a key and no value", "SET a secret\r\nEVAL x 1 a secret\r\nEVAL x 2 secret\r\nDBSIZE\r\n", notALock("a") + notALock("a") + strings.Repeat(string(wire.ErrUpstreamNone), 2)},
+		{"a key of several lines", "*2\r\n$3\r\nGET\r\n$3\r\na\r\n\r\n", notALock("a  ")},
+		{"a long key", "GET " + strings.Repeat("a", 129) + "\r\n", notALock(strings.Repeat("a", 128))},
+		{"both planes", "DEL lock:a a\r\n", notALock("a")},
+		{"not a lock in a transaction", "MULTI\r\nSET a 1\r\nEXEC\r\n", "+OK\r\n" + notALock("a") + string(wire.ErrExecAbort)},
 		{"never both planes", "RENAME a lock:a\r\n", string(wire.ErrCrossLock)},
 		{"quit", "QUIT\r\nPING\r\n", "+OK\r\n"},
 		{"select", "SELECT 15\r\nSELECT 16\r\nSELECT x\r\nSELECT\r\n", "+OK\r\n" + string(wire.ErrDatabaseIndex) + string(wire.ErrNotInteger) + string(wire.ErrArity("select"))},
@@ -71,6 +75,10 @@ func TestSessionWithoutUpstream(t *testing.T) {
 			client.expectEnd(row.want)
 		})
 	}
+}
+
+func notALock(key string) string {
+	return "-NOUPSTREAM this proxy is for locks only (upstream: none), and no lock rule matches the key '" + key + "'\r\n"
 }
 
 // helloText is the reply to a first session's HELLO.

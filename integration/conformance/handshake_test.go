@@ -18,8 +18,8 @@ import (
 
 // TestHandshakes runs every client, unmodified, on four proxies over the same masters. The
 // first has the defaults. The second wants a password; there the client also chooses a
-// database and a name. The third has an upstream that is down, and the fourth allows only
-// locks; on these two the client only locks.
+// database and a name. The third has no upstream, and the fourth allows only locks; on these
+// two the client only locks.
 func TestHandshakes(t *testing.T) {
 	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
@@ -28,7 +28,7 @@ func TestHandshakes(t *testing.T) {
 		plain:   rig.StartServer(t, "plain"),
 		locked:  c.AddProxy(t, rig.Options{More: fmt.Sprintf("auth: {password: %s}\n", handshakePassword)}),
 		locker:  c.AddProxy(t, rig.Options{More: fmt.Sprintf("auth: {password: %s, may: locks}\n", handshakePassword)}),
-		orphan:  c.AddProxy(t, rig.Options{Upstream: fmt.Sprintf("redis://127.0.0.1:%d", rig.FreePort(t))}),
+		alone:   c.AddProxy(t, rig.Options{Upstream: "none"}),
 	}
 	t.Run("clients", func(t *testing.T) {
 		for i, client := range ofThisTier(t, handshakeClients) {
@@ -46,7 +46,7 @@ type handshakeStage struct {
 	plain  *rig.Server // for comparison with the proxy after a failure
 	locked *rig.Proxy  // wants a password
 	locker *rig.Proxy  // wants a password, and allows only locks
-	orphan *rig.Proxy  // its upstream is down
+	alone  *rig.Proxy  // has no upstream
 }
 
 // handshakeTrial is one run of a client's program.
@@ -71,7 +71,7 @@ func (s *handshakeStage) run(t *testing.T, client handshakeClient, key string) {
 	login := handshakeTrial{client: client, key: key + "-login", port: s.locked.Port, mode: "all",
 		password: handshakePassword, db: handshakeDatabase}
 	s.mustPass(t, program, login)
-	locks := handshakeTrial{client: client, key: key + "-alone", port: s.orphan.Port, mode: "locks"}
+	locks := handshakeTrial{client: client, key: key + "-alone", port: s.alone.Port, mode: "locks"}
 	s.mustPass(t, program, locks)
 	only := handshakeTrial{client: client, key: key + "-only", port: s.locker.Port, mode: "locks", password: handshakePassword}
 	s.mustPass(t, program, only)

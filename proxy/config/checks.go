@@ -24,6 +24,9 @@ func (c configChecks) all() {
 	if !c.has("masters") && !(c.cfg.Learns() && c.sound("locks")) {
 		c.fail("masters", "is missing; list the URLs of the lock masters, or write embedded to try it out")
 	}
+	if c.cfg.Learns() && c.sound("locks") && c.cfg.Upstream.Kind == UpstreamNone && c.has("upstream") {
+		c.fail("locks", "cannot be learned without an upstream, which would serve the keys; write - match: \"*\", because every key is a lock there")
+	}
 	c.addresses()
 	c.masters()
 	c.tls()

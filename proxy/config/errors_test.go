@@ -225,6 +225,7 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: unix:///s\nmasters: [unix:///s]\nlisten: unix:/s\n", "f:1: upstream: /s is the proxy's own listen address\n" +
 			"f:2: masters[0]: /s is the proxy's own listen address"},
 		{"upstream: redis://h\nlocks: learn\n", ""}, // without masters
+		{"upstream: none\nmasters: embedded\nlocks: learn\n", "f:3: locks: cannot be learned without an upstream, which would serve the keys; write - match: \"*\", because every key is a lock there"},
 		{"upstream: redis://h\nlocks: lern\n", "f: masters: is missing; list the URLs of the lock masters, or write embedded to try it out\n" +
 			`f:2: locks: must be a list of rules such as - match: "lock:*", or the word learn`},
 		{"upstream: none\nmasters: embedded\nauth: upstream\n", "f:3: auth: is set to upstream, but there is no upstream"},

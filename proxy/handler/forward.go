@@ -84,20 +84,37 @@ func (h *handler) mayShare(settings *config.Settings) bool {
 
 // open opens the upstream connection if there is none. If that fails, it answers the command
 // with an error and returns false.
-func (h *handler) open() bool {
+func (h *handler) open(cmd wire.Command) bool {
 	if h.Upstream() != nil {
 		return true
 	}
-	if refusal := h.TryOpen(); refusal != "" {
+	if refusal := h.tryOpenFor(cmd); refusal != "" {
 		h.ReplyError(refusal)
 		return false
 	}
 	return true
 }
 
+// tryOpenFor is TryOpen. Where there is no upstream, the refusal names the first key that no
+// lock rule matches, if it is certain that this argument is a key and no value.
+func (h *handler) tryOpenFor(cmd wire.Command) (refusal wire.Error) {
+	if refusal = h.TryOpen(); refusal != wire.ErrUpstreamNone || h.spec == nil {
+		return refusal
+	}
+	rules := h.Env.Active.Load().Router.Rules
+	if keys, exact := h.spec.AppendKeys(nil, cmd.Args); exact {
+		for _, at := range keys {
+			if !rules.Covers(h.database(), cmd.Args[at]) {
+				return wire.ErrNotALock(cmd.Args[at])
+			}
+		}
+	}
+	return refusal
+}
+
 // relay forwards a command as it came. It opens the upstream connection if needed.
 func (h *handler) relay(cmd wire.Command, want upstream.Expectation) {
-	if !h.open() {
+	if !h.open(cmd) {
 		return
 	}
 	h.pubsub.SendCaching()

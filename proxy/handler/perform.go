@@ -234,7 +234,7 @@ func (h *handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Ro
 // performSplit performs a command whose keys are on both planes. It runs both halves at the
 // same time and joins their replies. If one half fails, the client gets its error.
 func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
-	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) || !h.open() {
+	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) || !h.open(cmd) {
 		return
 	}
 	h.pubsub.SendCaching()

@@ -20,7 +20,7 @@ func (h *handler) decideUpstream(name string, cmd wire.Command, to route.Route) 
 	if len(h.watched.locks) > 0 {
 		refusal = wire.ErrCrossLock
 	} else {
-		refusal = h.TryOpen()
+		refusal = h.tryOpenFor(cmd)
 	}
 	if refusal != "" {
 		h.abort(refusal)

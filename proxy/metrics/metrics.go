@@ -117,7 +117,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	undone := f.counter("undone_grants_total", "Grants taken back from a master because the ballot was not won.", "master")
 	queued := f.gauge("queued_for_master", "Undos and releases queued for an unreachable master.", "master")
 	limits := f.counter("limit_reached_total", "How often a limit refused or disconnected a client, or failed a command (for scripts: texts forgotten).", "limit")
-	refusals := f.counter("refused_commands_total", "Commands refused because they mix lock keys and other keys (crosslock), or because the lock rules moved their keys (tryagain).", "reason")
+	refusals := f.counter("refused_commands_total", "Commands refused because they mix lock keys and other keys (crosslock), because the lock rules moved their keys (tryagain), or because they need the upstream and there is none or it cannot be reached (noupstream).", "reason")
 	wakeUps := f.counter("wakeups_total", "Messages and invalidations from the masters sent to clients.", "kind")
 	f.gauge("build_info", "Always 1; the labels show what this process was built from.", "version", "revision", "goversion").WithLabelValues(names.Build...).Set(1)
 	m := &Metrics{
@@ -132,7 +132,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 		handshakes:     f.count("tls_handshakes_failed_total", "TLS handshakes that failed."),
 		ofRules:        f.counter("lock_commands_total", "Lock commands answered, by kind, verdict and the rule that makes their key a lock key.", "kind", "verdict", "rule"),
 		limits:         make(map[string]prometheus.Counter),
-		refusals:       map[string]prometheus.Counter{"CROSSLOCK": refusals.WithLabelValues("crosslock"), "TRYAGAIN": refusals.WithLabelValues("tryagain")},
+		refusals:       map[string]prometheus.Counter{"CROSSLOCK": refusals.WithLabelValues("crosslock"), "TRYAGAIN": refusals.WithLabelValues("tryagain"), "NOUPSTREAM": refusals.WithLabelValues("noupstream")},
 		listeners:      f.number("clients_listening", "Clients that are subscribed to channels of locks or track lock keys."),
 		messages:       wakeUps.WithLabelValues("message"),
 		invalidations:  wakeUps.WithLabelValues("invalidation"),

@@ -79,7 +79,7 @@ const (
 	ErrUpstreamDown     Error = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
 	ErrUpstreamRefused  Error = "-NOUPSTREAM the upstream server refused the user, password or database of this proxy; correct upstream in its configuration\r\n"
 	ErrUpstreamProtocol Error = "-NOUPSTREAM the upstream server of this proxy does not speak RESP3\r\n"
-	ErrUpstreamNone     Error = "-NOUPSTREAM this proxy serves lock keys only, it has no upstream server for other commands\r\n"
+	ErrUpstreamNone     Error = "-NOUPSTREAM this proxy is for locks only (upstream: none) and does not answer this command\r\n"
 	ErrUpstreamReply    Error = "-NOUPSTREAM the upstream server of this proxy gave an unexpected reply\r\n"
 	ErrTrackingPrefixes Error = "-ERR too many prefixes for CLIENT TRACKING through this proxy\r\n"
 	ErrSubscriptions    Error = "-ERR too many subscriptions to the channels of locks and to patterns through this proxy\r\n"
@@ -172,6 +172,12 @@ func ErrUnknownSubcommand(args [][]byte) Error {
 	sub := UntilNUL(args[1])
 	sub = sub[:min(len(sub), 128)]
 	return Error("-ERR unknown subcommand '" + OneLine(sub) + "'. Try " + OneLine([]byte(strings.ToUpper(string(args[0])))) + " HELP.\r\n")
+}
+
+// ErrNotALock refuses a command where there is no upstream, because no lock rule matches this key.
+func ErrNotALock(key []byte) Error {
+	key = key[:min(len(key), 128)]
+	return Error("-NOUPSTREAM this proxy is for locks only (upstream: none), and no lock rule matches the key '" + OneLine(key) + "'\r\n")
 }
 
 // OneLine replaces line ends with spaces, so that quoted input does not end the error's

@@ -34,9 +34,10 @@ class CacheLocks
         [$ofConnection, $ofCache] = prefixes($this->version());
         $redis = new RedisManager(new Container(), $client, [
             'options' => ['prefix' => $ofConnection],
-            'cache' => ['host' => '127.0.0.1', 'port' => $port, 'password' => null, 'database' => 0],
+            'locks' => ['host' => '127.0.0.1', 'port' => $port, 'password' => null, 'database' => 0],
         ]);
-        $store = new RedisStore($redis, $ofCache, 'cache');
+        $store = new RedisStore($redis, $ofCache, 'cache'); // a connection that locks do not use
+        $store->setLockConnection('locks');
         $this->cache = new Repository($store);
         $this->prefix = $ofConnection . $store->getPrefix(); // before Laravel 11 the store added a colon
     }
