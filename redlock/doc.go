@@ -57,10 +57,10 @@
 //   - Copies that disagree (quorum/existence.go, mend). A key exists if a quorum holds
 //     something under it. It may exist if the masters that did not answer, or may not
 //     vote, could complete a quorum. All answers follow that. A request that finds copies
-//     that differ, or too few for a lock, has them mended. A DEL or a run that needs the
-//     result waits for it. Another client may take the lock meanwhile. So such a DEL
-//     deletes only what its first look showed, or a counter that has gone on since. A
-//     script that deletes whatever it finds does not wait, spares what its first look did
+//     that differ, or too few for a lock, has them mended, and does not wait for that. A DEL
+//     that has to look again deletes only what its first look showed, or what that has
+//     grown to since: another client may have taken the lock. A
+//     script that deletes whatever it finds spares what its first look did
 //     not show, and is not tried again once it has deleted something.
 //   - Defects. A panic costs only its request or its connection. Deferred calls give back
 //     turns and outstanding answers. The ballot of a request that panicked is undone

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
-	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
@@ -36,24 +35,20 @@ func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 	if r.Value != nil {
 		return l.releaseValue(r.DB, r.Key, r.Value, stream.NewLifetime(r.Until), r.limit(l.settings().MasterTimeout))
 	}
-	unclear, looks := false, &looks{}
-	o := l.settings().Retry.Again(ctx, false, func() (o Outcome) {
-		if o, unclear = l.release(r, looks, nil); looks.missed {
-			turn, err := l.lanes.Enter(ctx, r.DB, []string{string(r.Key)}, lane.Queueing{Next: true})
-			if err != nil {
-				return o // the client has gone
-			}
-			defer turn.Leave() // no request of this process comes between the look and the deletion
-			o, unclear = l.release(r, looks, nil)
+	looks := &looks{}
+	return l.settings().Retry.Again(ctx, false, func() Outcome {
+		o, missed := l.release(r, looks, nil)
+		if missed == nil {
+			return o
 		}
+		turn, err := l.lanes.Enter(ctx, r.DB, []string{string(r.Key)}, lane.Queueing{Next: true})
+		if err != nil {
+			return o // the client has gone
+		}
+		defer turn.Leave() // no request of this process comes between the look and the deletion
+		o, _ = l.release(r, looks, missed)
 		return o
 	})
-	if unclear {
-		if quiet := l.mender.Mend(r.DB, string(r.Key)).Wait(ctx); quiet != nil {
-			o, _ = l.release(r, looks, quiet)
-		}
-	}
-	return o
 }
 
 // limit is the longest time, in ms, that is left of a lock which ends by Until on each master.
@@ -64,73 +59,45 @@ func (r ReleaseRequest) limit(skew time.Duration) int64 {
 	return max(0, time.Until(r.Until.Add(skew)).Milliseconds()) + resp.ExpiryTolerance
 }
 
-// release deletes each value that could be held, and that was there when the request came.
-// Another client may have taken the lock since. unclear is true if there are several such
-// values, or none although the key exists, and they are not those of the quiet copies.
-// Then they may be votes of a client that is just acquiring.
-func (l *Locker) release(r ReleaseRequest, looks *looks, quiet []effect.Image) (o Outcome, unclear bool) {
+// release deletes the value that could be held, if it was there when the request came.
+// Another client may have taken the lock since. If there are several such values, or none although
+// the key exists, they may be votes of a client that is just acquiring. If the deletion finds nothing,
+// the value may have grown or gone since the look. Then release returns it, and is called again with it.
+func (l *Locker) release(r ReleaseRequest, looks *looks, earlier *lookAnswer) (o Outcome, missed *lookAnswer) {
 	b := l.look(r, looks)
 	o = b.Outcome()
 	if b.Verdict == Lost {
-		return o, false
+		return o, nil
 	}
 	o.Verdict = NoQuorum
 	if heardFrom(b.Answers) < o.Needed {
-		return o, false
+		return o, nil
 	}
-	values := looks.deletable(b.Answers, quiet)
-	if len(values) != 1 && !areQuiet(b.Answers, quiet) {
-		return o, b.Verdict != Won
+	values := looks.deletable(b.Answers)
+	if len(values) == 0 && b.Verdict == Won && earlier != nil && !earlier.counts() {
+		o.Verdict = Lost // it is gone, and another client has taken the lock
 	}
-	var all []Outcome
-	for _, seen := range values {
-		switch {
-		case seen.err != "" && r.Get:
-			o.Verdict, o.Err = b.Verdict, seen.err
-			return o, false
-		case seen.err != "":
-			all = append(all, l.releaseCollection(r))
-		default:
-			released := l.releaseValue(r.DB, r.Key, seen.value, looks.life(b.Answers, seen), stream.AnyLifetime)
-			if _, counts := seen.number(); counts && released.Verdict == Lost {
-				looks.missed, released.Verdict = true, NoQuorum // it may have gone on
-			}
-			released.Value = seen.value
-			all = append(all, released)
-		}
+	if len(values) != 1 {
+		return o, nil
 	}
-	return released(o, all), false
-}
-
-// areQuiet tells whether all values that masters showed are those of quiet copies, which
-// have not changed for long.
-func areQuiet(answers []quorum.Answer[lookAnswer], quiet []effect.Image) bool {
-	if len(quiet) != len(answers) { // nil, or the number of masters has changed
-		return false
+	seen := values[0]
+	switch {
+	case seen.err != "" && r.Get:
+		o.Verdict, o.Err = b.Verdict, seen.err
+		return o, nil
+	case seen.err != "":
+		o = l.releaseCollection(r)
+	default:
+		o = l.releaseValue(r.DB, r.Key, seen.value, looks.life(b.Answers, seen), stream.AnyLifetime)
 	}
-	for i, a := range answers {
-		if a.State.Heard() && a.Value.present() && !isCopy(quiet[i], a.Value) {
-			return false
-		}
+	switch o.Verdict {
+	case Won:
+		o.Value = seen.value
+	case Lost:
+		o.Verdict = NoQuorum
+		return o, &seen
 	}
-	return true
-}
-
-// released combines the outcomes of deleting several values. Without any it returns o. If
-// one outcome is NoQuorum, the result is, because the key may still exist.
-func released(o Outcome, all []Outcome) Outcome {
-	for i, r := range all {
-		switch {
-		case r.Verdict == NoQuorum:
-			return r
-		case i == 0 || o.Verdict == Lost:
-			o = r
-		}
-	}
-	if o.Verdict != Won {
-		o.Value = nil
-	}
-	return o
+	return o, nil
 }
 
 func heardFrom[A any](answers []quorum.Answer[A]) (n int) {
@@ -150,23 +117,28 @@ type lookAnswer struct {
 
 func (s lookAnswer) equal(t lookAnswer) bool { return s.reading.equal(t.reading) }
 
-// goesOnAs tells whether a later look may show the same lock: equal, or a counter that has gone on.
-func (s lookAnswer) goesOnAs(later lookAnswer) bool {
-	n, counts := s.number()
-	m, countsOn := later.number()
-	return s.equal(later) || counts && countsOn && m > n
+func (s lookAnswer) counts() bool {
+	_, isNumber := s.number()
+	return isNumber
 }
 
-// looks are the looks of one DEL. The DEL may have to look again, and wait for copies that
-// differ. Meanwhile its client's lock may end, and another client may take it. So the DEL
-// deletes only what it met, which is what its first look showed, or a counter that has gone on since.
+// goesOnAs tells whether a later look may show the same key: equal, a counter that has gone on, or a
+// string that something was appended to.
+func (s lookAnswer) goesOnAs(later lookAnswer) bool {
+	n, _ := s.number()
+	m, _ := later.number()
+	return s.equal(later) || s.counts() && later.counts() && m > n || len(s.value) > 0 && bytes.HasPrefix(later.value, s.value)
+}
+
+// looks are the looks of one DEL. The DEL may have to look again. Meanwhile its client's lock may
+// end, and another client may take it. So the DEL deletes only what it met, which is what its first
+// look showed, or what that has grown to since.
 type looks struct {
 	mu      sync.Mutex
 	count   int
 	met     []quorum.Answer[lookAnswer] // by master; nil: the first look showed nothing
 	late    []lookAnswer                // what came after the verdicts of all looks
 	watched []watchedLife
-	missed  bool // a deletion found nothing, where the latest look had shown a counter
 }
 
 // watchedLife is the longest life of a value that masters showed. A late answer may still
@@ -180,34 +152,22 @@ func (l *looks) begin() (number int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
-	// rule: a DEL that has deleted a counter looks no more
-	l.missed = false
 	return l.count
 }
 
 // deletable returns the values that the DEL may delete, of those that its latest look has
-// shown. After a wait for quiet copies these must be the copies that the DEL met.
-func (l *looks) deletable(now []quorum.Answer[lookAnswer], quiet []effect.Image) []lookAnswer {
+// shown.
+func (l *looks) deletable(now []quorum.Answer[lookAnswer]) []lookAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count > 1 {
-		unchanged := func(i int, met lookAnswer) bool { return isCopy(quiet[i], met) }
-		switch {
-		case len(l.met) != len(now), quiet != nil && len(l.met) != len(quiet): // the number of masters has changed
-			return nil
-		case quiet == nil:
-			// rule: a DEL that looks again spares a lock that came after it
-			now = quorum.Lasting(l.met, now, lookAnswer.goesOnAs)
-		case !quorum.Rested(l.met, now, lookAnswer.present, unchanged):
+		if len(l.met) != len(now) { // the number of masters has changed
 			return nil
 		}
+		// rule: a DEL that looks again spares a lock that came after it
+		now = quorum.Lasting(l.met, now, lookAnswer.goesOnAs)
 	}
 	return quorum.Candidates(now, lookAnswer.present, lookAnswer.equal)
-}
-
-// isCopy tells whether a copy is what a look showed, as far as the look showed it.
-func isCopy(quiet effect.Image, seen lookAnswer) bool {
-	return quiet.There() && (seen.err != "" || bytes.Equal(quiet.Text(), seen.value))
 }
 
 // life returns the longest life of seen, one of the values that a look showed.

@@ -1,8 +1,12 @@
 package redlock
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"redlock-proxy/redlock/rdb"
@@ -68,5 +72,40 @@ func TestReleaseOfACollectionSparesAnother(t *testing.T) {
 		if got := string(m.conn.ask(release, 1)[0]); got != ":1\r\n" {
 			t.Errorf("%q: %q", row.fill, got)
 		}
+	}
+}
+
+// A key that other clients of this proxy make grow all the time is there, and a DEL deletes it.
+func TestReleaseOfWhatGrows(t *testing.T) {
+	s := startLiveSet(t, 5)
+	for _, grow := range [][]string{{"RPUSH", "k", "x"}, {"APPEND", "k", "x"}, {"HINCRBY", "k", "f", "1"}, {"SADD", "k", ""}} {
+		t.Run(grow[0], func(t *testing.T) {
+			for round := range 10 {
+				key := fmt.Sprint(grow[0], round)
+				var grown atomic.Int64
+				ctx, stop := context.WithCancel(t.Context())
+				var clients sync.WaitGroup
+				for range 4 {
+					clients.Go(func() {
+						for ctx.Err() == nil {
+							command := slices.Clone(grow)
+							command[1] = key
+							if n := grown.Add(1); command[2] == "" {
+								command[2] = fmt.Sprint(n)
+							}
+							s.run([]string{key}, command...)
+						}
+					})
+				}
+				for grown.Load() < 10 {
+					runtime.Gosched()
+				}
+				if o := s.Release(t.Context(), ReleaseRequest{Key: []byte(key)}); o.Verdict != Won {
+					t.Errorf("%v", o.Verdict)
+				}
+				stop()
+				clients.Wait()
+			}
+		})
 	}
 }

@@ -23,7 +23,7 @@ func TestADELMeetsWhatItsFirstLookShowedWhateverCameOfIt(t *testing.T) {
 	for i, a := range now {
 		l.add(number, &ballot.Ballot[lookAnswer]{Answers: now}, i, a)
 	}
-	if values := l.deletable(now, nil); len(values) != 1 || string(values[0].value) != "a" {
+	if values := l.deletable(now); len(values) != 1 || string(values[0].value) != "a" {
 		t.Errorf("it may delete %v", values)
 	}
 	if len(l.met) != 3 || l.met[1].State.Heard() {

@@ -132,6 +132,21 @@ func openHazards(cfg *config.Config) []Hazard {
 	return found
 }
 
+// patientClients wait that long for an answer: many clients wait for 2 s by default.
+const patientClients = 1500 * time.Millisecond
+
+// slowHazards are settings by which a lock command may take longer than clients wait. They may be
+// meant so. So only -check reports it, and no metric does.
+func slowHazards(cfg *config.Config) []Hazard {
+	var found hazardList
+	retries := time.Duration(cfg.Retry.Count)
+	if longest := (retries+1)*cfg.MasterTimeout + retries*cfg.Retry.Delay; longest > patientClients {
+		found.add(hazardWarning, "slow", "", "a lock command may take %s, by master_timeout (%s), retry.count (%d) and retry.delay (%s), and many clients wait for 2s only: lower them, or give the clients more time",
+			config.ShortDuration(longest), config.ShortDuration(cfg.MasterTimeout), cfg.Retry.Count, config.ShortDuration(cfg.Retry.Delay))
+	}
+	return found
+}
+
 // beyondLoopback tells whether other machines may reach a listen address.
 func beyondLoopback(address string) bool {
 	if strings.HasPrefix(address, config.UnixPrefix) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
@@ -156,6 +157,26 @@ func TestOpenHazards(t *testing.T) {
 		}
 		if got := strings.Join(open, ", "); got != row.open {
 			t.Errorf("%s: %q", row.name, got)
+		}
+	}
+}
+
+// Many clients wait for 2 s. A lock command has to end well before.
+func TestSettingsThatAreTooSlowForClients(t *testing.T) {
+	for _, row := range []struct {
+		timeout, delay time.Duration
+		count          int
+		slow           bool
+	}{
+		{50 * time.Millisecond, 200 * time.Millisecond, 3, false},
+		{225 * time.Millisecond, 200 * time.Millisecond, 3, false},
+		{226 * time.Millisecond, 200 * time.Millisecond, 3, true},
+		{1500 * time.Millisecond, time.Second, 0, false},
+		{1501 * time.Millisecond, time.Second, 0, true},
+	} {
+		found := slowHazards(&config.Config{MasterTimeout: row.timeout, Retry: config.Retry{Count: row.count, Delay: row.delay}})
+		if (len(found) > 0) != row.slow {
+			t.Errorf("%v: %v", row, found)
 		}
 	}
 }

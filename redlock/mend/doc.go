@@ -12,8 +12,8 @@
 //
 // A caller may rely on this:
 //
-//   - Mend does not wait, and a key is mended once at a time. A caller that needs the
-//     result waits for the Mending.
+//   - Mend does not wait, and a key is mended once at a time. Nor does a caller wait for the
+//     result: that takes longer than many clients wait for an answer.
 //   - The Mender changes a copy only if it still is as it was seen, byte for byte and
 //     with its expiry. Meanwhile no other request of this process creates a copy.
 //   - If copies change between the looks, the Mender looks a few times more. Then it

@@ -39,13 +39,13 @@ type Mender struct {
 	running sync.WaitGroup
 
 	mu     sync.Mutex
-	keys   map[lane.Key]*Mending // the keys whose copies are being mended
+	keys   map[lane.Key]bool // the keys whose copies are being mended
 	closed bool
 }
 
 // New makes a Mender. When ctx ends, all mending ends soon. Then call Close.
 func New(ctx context.Context, box *ballot.Box, log *slog.Logger) *Mender {
-	return &Mender{box: box, log: log, ctx: ctx, keys: map[lane.Key]*Mending{}}
+	return &Mender{box: box, log: log, ctx: ctx, keys: map[lane.Key]bool{}}
 }
 
 // Close lets no new mending begin, and returns when all mending has ended.
@@ -56,83 +56,52 @@ func (m *Mender) Close() {
 	m.running.Wait()
 }
 
-// A Mending is the work on one key.
-type Mending struct {
-	done  chan struct{}
-	quiet []effect.Image // read after done is closed
-}
-
-// Mend starts to mend the copies of a key, or joins the work that is going on. It does
-// not wait. It returns nil after Close, or if too many keys are being mended.
-func (m *Mender) Mend(db int, key string) *Mending {
+// Mend starts to mend the copies of a key, unless that is going on. It does not wait. After
+// Close, or if too many keys are being mended, it does nothing.
+func (m *Mender) Mend(db int, key string) {
 	k := lane.Key{DB: db, Name: key}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if running := m.keys[k]; running != nil {
-		return running
+	if m.closed || m.keys[k] || len(m.keys) >= maxMended {
+		return
 	}
-	if m.closed || len(m.keys) >= maxMended {
-		return nil
-	}
-	began := &Mending{done: make(chan struct{})}
-	m.keys[k] = began
+	m.keys[k] = true
 	m.running.Go(func() {
-		defer close(began.done)
 		defer func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			delete(m.keys, k)
 		}()
-		stream.Contained(m.log, func() { began.quiet = m.mendCopies(k) })
+		stream.Contained(m.log, func() { m.mendCopies(k) })
 	})
-	return began
 }
 
-// Wait returns each master's copy once the copies have not changed for long enough. It
-// returns nil if they need not be mended, if they changed, if ctx ends, or if m is nil.
-func (m *Mending) Wait(ctx context.Context) []effect.Image {
-	if m == nil {
-		return nil
-	}
-	select {
-	case <-m.done:
-		return m.quiet
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-// mendCopies mends the copies of a key. It returns each master's copy if no copy changed
-// for long enough, whether or not they could be mended.
-func (m *Mender) mendCopies(k lane.Key) []effect.Image {
+// mendCopies mends the copies of a key once they have not changed for long enough.
+func (m *Mender) mendCopies(k lane.Key) {
 	// Most copies differ only because a request for the lock is under way.
 	stream.Sleep(m.ctx, min(firstLook, m.box.Masters.Limits().MasterTimeout))
 	before := copies(Look(m.box, ballot.KindRead, k))
-	for try := 0; try < mendTries && before.ill(); try++ {
+	for try, again := 0, true; try < mendTries && again && before.ill(); try++ {
 		stream.Sleep(m.ctx, m.Quiet())
-		now, done := m.mendOnce(k, before)
-		if !done.again {
-			return done.quiet
-		}
-		before = now
+		before, again = m.mendOnce(k, before)
 	}
-	return nil
 }
 
 // mendOnce looks at the copies again and mends those that are as they were before. It
-// has the turn, so no other request of this process creates one meanwhile.
-func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, r remedy) {
+// has the turn, so no other request of this process creates one meanwhile. again says that
+// another look may find more to do.
+func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, again bool) {
 	turn, err := m.box.Lanes.Enter(m.ctx, k.DB, []string{k.Name}, lane.Queueing{Next: true})
 	if err != nil {
-		return nil, remedy{}
+		return nil, false
 	}
 	defer turn.Leave()
 	now = Look(m.box, ballot.KindRead, k)
-	r = now.remedy(before)
+	r := now.remedy(before)
 	if r.change != 0 {
 		m.apply(k, r)
 	}
-	return now, r
+	return now, r.again
 }
 
 // Look asks all masters what they hold under a key, and waits for all answers.

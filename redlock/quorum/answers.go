@@ -114,17 +114,6 @@ func Lasting[A any](earlier, now []Answer[A], equal func(a, b A) bool) []Answer[
 	return lasting
 }
 
-// Rested tells whether each copy of now is one that its master had earlier, or has been
-// made of one. unchanged tells whether a master's earlier copy had not changed until then.
-func Rested[A any](earlier, now []Answer[A], present func(A) bool, unchanged func(master int, earlier A) bool) bool {
-	for i, a := range now {
-		if before := earlier[i]; a.State.Heard() && present(a.Value) && !(before.State.Heard() && present(before.Value) && unchanged(i, before.Value)) {
-			return false
-		}
-	}
-	return true
-}
-
 // Attained is the largest number that a quorum of masters has reached. It returns
 // false if fewer than a quorum gave a number. It sorts the numbers.
 func Attained(masters int, numbers []int64) (n int64, ok bool) {

@@ -17,7 +17,6 @@ import (
 //	acquire (granted granted granted refused away) -> Won
 //	run (grant+del held held away away) -> NoQuorum
 //	lasting (a b - away away, a - - a a) -> a
-//	rested (a b! -, a b -) -> false
 //	group (a! a a b -) -> 2 a
 //
 // Votes are words, one for each master. A few say that there is none:
@@ -68,9 +67,6 @@ func ask(t *testing.T, question string) string {
 	case "lasting":
 		earlier, now := twice(votes)
 		return cmp.Or(strings.Join(Candidates(Lasting(earlier, now, isEqual), isPresent, isEqual), " "), "none")
-	case "rested":
-		earlier, now := twice(votes)
-		return strconv.FormatBool(Rested(earlier, now, isPresent, func(_ int, copy string) bool { return !isMarked(copy) }))
 	case "group":
 		one, tally := Largest(answers, func(v string) bool { return !isMarked(v) }, func(a, b string) bool { return unmarked(a) == unmarked(b) })
 		return fmt.Sprint(tally.Granted, " ", one)

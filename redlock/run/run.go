@@ -100,37 +100,26 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	if r.once && !r.ReadOnly {
 		r.Deletes = r.Keys // it may delete any of them
 	}
-	if r.Deletes = r.unwatched(r.Deletes); len(r.Deletes) > 0 || len(r.Watches) > 0 {
-		if len(r.Deletes) > 0 {
-			run = func() ballot.Outcome { return u.runWatched(ctx, r) }
-		}
-		o := run()
-		if o.Split() {
-			u.mend(r.DB, r.Keys) // for the client's next attempt
-		}
-		return o
-	}
-	o := u.retry().Again(ctx, !r.ReadOnly, run)
-	if o.Split() && u.areMended(ctx, r.DB, r.Keys) {
+	var o ballot.Outcome
+	switch r.Deletes = r.unwatched(r.Deletes); {
+	case len(r.Deletes) > 0:
+		o = u.runWatched(ctx, r)
+	case len(r.Watches) > 0:
+		o = run()
+	default:
 		o = u.retry().Again(ctx, !r.ReadOnly, run)
+	}
+	if o.Split() {
+		u.mend(r.DB, r.Keys) // for the client's next attempt
 	}
 	return o
 }
 
 // mend starts to mend the copies of keys.
-func (u *Runner) mend(db int, keys [][]byte) (all []*mend.Mending) {
+func (u *Runner) mend(db int, keys [][]byte) {
 	for _, key := range keys {
-		all = append(all, u.mender.Mend(db, string(key)))
+		u.mender.Mend(db, string(key))
 	}
-	return all
-}
-
-// areMended mends the copies of keys, waits for that, and tells whether any needed it.
-func (u *Runner) areMended(ctx context.Context, db int, keys [][]byte) (needed bool) {
-	for _, m := range u.mend(db, keys) {
-		needed = m.Wait(ctx) != nil || needed
-	}
-	return needed
 }
 
 func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
