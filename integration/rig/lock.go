@@ -64,8 +64,8 @@ type CriticalSection struct {
 	Key      string
 }
 
-// enter does a holder's work. The caller holds the lock.
-func (s *CriticalSection) enter(ctx context.Context) error {
+// Enter does a holder's work. The caller holds the lock.
+func (s *CriticalSection) Enter(ctx context.Context) error {
 	if s.inside.Add(1) != 1 {
 		s.overlaps.Add(1)
 	}
@@ -124,7 +124,7 @@ func Contend(t *testing.T, section *CriticalSection, contenders []Contender, tim
 					time.Sleep(time.Duration(1+i%7) * time.Millisecond)
 					continue
 				}
-				if err := section.enter(ctx); err != nil {
+				if err := section.Enter(ctx); err != nil {
 					failures <- err
 					return
 				}
