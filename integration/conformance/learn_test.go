@@ -40,7 +40,7 @@ func TestLearn(t *testing.T) {
 			if err := client.finish(); err != nil {
 				t.Error(err)
 			}
-			patterns := unruled(t, proxy)
+			patterns := proxy.Unruled(t)
 			matches := func(pattern, key string) bool {
 				yes, _ := path.Match(pattern, key)
 				return yes
@@ -57,22 +57,4 @@ func TestLearn(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unruled returns the patterns of REDLOCK UNRULED.
-func unruled(t *testing.T, proxy *rig.Proxy) (patterns []string) {
-	t.Helper()
-	list, err := proxy.Client(t).Do(t.Context(), "REDLOCK", "UNRULED").Slice()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range list {
-		fields, _ := found.(map[any]any)
-		pattern, _ := fields["pattern"].(string)
-		if rule, want := fields["rule"], "- match: '"+pattern+"'"; rule != want {
-			t.Errorf("the rule of %q is %v", pattern, rule)
-		}
-		patterns = append(patterns, pattern)
-	}
-	return patterns
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,9 +132,9 @@ func (m *migration) move(closing bool) {
 	}
 	m.eachHeld(lockedDirectly, m.clients)
 
-	// First no key matches the proxies' rule: every lock is still at the old Redis.
+	// First the proxies learn: every lock is still at the old Redis.
 	options := m.servers.With(rig.Options{
-		Rules: []string{"no-key-is-a-lock-yet"}, MasterTimeout: 500 * time.Millisecond, RestartDelay: 2100 * time.Millisecond, MaxQuarantine: migrationQuarantine,
+		Learn: true, MasterTimeout: 500 * time.Millisecond, RestartDelay: 2100 * time.Millisecond, MaxQuarantine: migrationQuarantine,
 	})
 	options.Upstream = strings.Replace(options.Upstream, "redis://", "redis://proxy:proxy@", 1)
 	proxies := []*rig.Proxy{rig.StartProxy(t, options), rig.StartProxy(t, options)}
@@ -152,9 +153,12 @@ func (m *migration) move(closing bool) {
 		}
 	}
 
-	// One proxy after the other gets the lock rule. The last must get it within
-	// max_quarantine less the longest lease.
-	options.Rules = []string{"lock:*"}
+	// One proxy after the other gets the rule that the proxies have found. The last must get
+	// it within max_quarantine less the longest lease.
+	options.Learn, options.Rules = false, proxies[0].Unruled(t)
+	if !slices.Equal(options.Rules, []string{m.register.Key}) {
+		t.Fatalf("the proxy found the rules %q", options.Rules)
+	}
 	for _, p := range proxies {
 		p.MoveKeys(t, options)
 		rig.Pause(ctx, time.Second)
@@ -174,7 +178,7 @@ func (m *migration) move(closing bool) {
 
 	// This is the way back. The proxies hold back keys that leave the masters for
 	// restart_delay, which must now be long enough to reload both proxies.
-	options.Rules, options.RestartDelay = []string{"no-key-is-a-lock-any-more"}, migrationQuarantine
+	options.Learn, options.RestartDelay = true, migrationQuarantine
 	for _, p := range proxies {
 		p.MoveKeys(t, options)
 		rig.Pause(ctx, time.Second)

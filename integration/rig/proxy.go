@@ -209,3 +209,21 @@ func lockKey(key string) bool {
 		strings.HasPrefix(key, "lock-signal:") || strings.Contains(key, "redisson_") ||
 		strings.HasPrefix(key, "{lock:")
 }
+
+// Unruled returns the patterns of REDLOCK UNRULED: keys that look like locks and match no rule.
+func (p *Proxy) Unruled(t testing.TB) (patterns []string) {
+	t.Helper()
+	list, err := p.Client(t).Do(t.Context(), "REDLOCK", "UNRULED").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range list {
+		fields, _ := found.(map[any]any)
+		pattern, _ := fields["pattern"].(string)
+		if rule, want := fields["rule"], "- match: '"+pattern+"'"; !strings.HasPrefix(fmt.Sprint(rule), want) {
+			t.Errorf("the rule of %q is %v", pattern, rule)
+		}
+		patterns = append(patterns, pattern)
+	}
+	return patterns
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestEveryKeyedCommandOnTheUpstream: the upstream answers every command without a lock
-// key, byte for byte.
+// key, byte for byte. None of this looks like a lock that lacks a rule.
 func TestEveryKeyedCommandOnTheUpstream(t *testing.T) {
 	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{LogLevel: "warn"})
@@ -28,6 +28,9 @@ func TestEveryKeyedCommandOnTheUpstream(t *testing.T) {
 			}
 			d.Run(t, scenarios)
 		})
+	}
+	if found, err := rig.Dial(t, c.Proxy.Addr(), 2).Do("REDLOCK", "UNRULED"); err != nil || string(found) != "*0\r\n" {
+		t.Errorf("it looks like locks: %q, %v", found, err)
 	}
 	for _, m := range c.Masters {
 		reply, err := rig.Dial(t, m.Addr(), 2).Do("KEYS", "plain:*")

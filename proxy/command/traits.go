@@ -23,7 +23,7 @@ const (
 	Console                            // the proxy's own REDLOCK
 	AboutClients                       // about the sessions of the proxy, which the upstream does not know
 	Shareable                          // may go over a connection that other clients use, too (shareable.go)
-	Locking                            // takes a lock or gives it back, in some library
+	Locking                            // takes a lock or gives it back, in some library; or writes like SET, but no lock
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
@@ -57,6 +57,8 @@ var commandTraits = map[string]Traits{
 
 	"set":     Locking,
 	"setnx":   Locking,
+	"setex":   Locking,
+	"psetex":  Locking,
 	"delex":   Locking,
 	"delifeq": Locking,
 	"del":     Split | Locking,

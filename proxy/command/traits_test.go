@@ -48,7 +48,7 @@ func TestCommandTraits(t *testing.T) {
 		{OnMasters, "ping echo time publish spublish"},
 		{NeverOnLocks, "fcall fcall_ro migrate"},
 		{LeavesProtocol, "sync psync replconf script|debug"},
-		{Locking, "set setnx del unlink delex delifeq eval evalsha fcall"},
+		{Locking, "set setnx setex psetex del unlink delex delifeq eval evalsha fcall"},
 		{Uncountable, subscriptions + " hello monitor " + strings.Join(ofClient, " ")},
 	} {
 		var got []string

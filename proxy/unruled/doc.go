@@ -14,7 +14,10 @@
 //	any of these                  DELEX IFEQ, DELIFEQ, SET IFEQ; DEL or UNLINK while the client watches keys
 //	SET NX with a TTL, SETNX      DEL or UNLINK by the connection that took it
 //
-// What a script does is read from its text (script.go). That is advice, and no vote depends on it.
+// Writes that ask for no holder (SET without a condition) are sampled: where a pattern matches their keys, its rule says
+// that it matches other data, too.
+//
+// What a script does is read from its text (package scripts). That is advice, and no vote depends on it.
 //
 // # From keys to rules
 //

@@ -19,15 +19,22 @@ type Found struct {
 	Shape       string // what the first use looked like
 	Library     string // the library of the first use's client, if it said so
 
+	Mixed bool // other keys of the pattern are written like ordinary data
+
 	key []byte // of the latest use. Nobody is shown it
 }
 
-// Rule is the line for locks in the configuration. It is a comment if a rule would match keys of every kind.
+// Rule is the line for locks in the configuration. It has a comment if the rule would match other data, too, and is
+// only a comment if it would match keys of every kind.
 func (f Found) Rule() string {
 	if strings.IndexFunc(f.Match, unicode.IsLetter) < 0 {
 		return "# no rule for keys without a fixed word; give these locks a prefix of their own"
 	}
-	return "- match: '" + strings.ReplaceAll(f.Match, "'", "''") + "'"
+	rule := "- match: '" + strings.ReplaceAll(f.Match, "'", "''") + "'"
+	if f.Mixed {
+		rule += " # matches other data, too; give the locks a prefix of their own"
+	}
+	return rule
 }
 
 // compare puts the most used first.
@@ -106,10 +113,10 @@ func (p *patterns) merge(wider string, siblings []string) *Found {
 		case into == nil:
 			into = old
 		case old.First.Before(into.First):
-			old.Uses += into.Uses
+			old.Uses, old.Mixed = old.Uses+into.Uses, old.Mixed || into.Mixed
 			into = old
 		default:
-			into.Uses += old.Uses
+			into.Uses, into.Mixed = into.Uses+old.Uses, into.Mixed || old.Mixed
 		}
 	}
 	into.Match = wider
@@ -122,6 +129,13 @@ func (p *patterns) merge(wider string, siblings []string) *Found {
 	}
 	p.merged = append(kept, wider)
 	return into
+}
+
+// mark notes that a key is no lock.
+func (p *patterns) mark(key []byte) {
+	for glob, found := range p.all {
+		found.Mixed = found.Mixed || route.GlobMatch(glob, key)
+	}
 }
 
 // list returns the patterns whose latest key no rule matches and no glob ignores.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlock-proxy/proxy/route"
@@ -35,8 +36,9 @@ type Client interface {
 
 // A Watch sees the forwarded commands that locks use, and remembers the patterns of keys that are used as locks.
 type Watch struct {
-	log  *slog.Logger
-	seed maphash.Seed
+	log    *slog.Logger
+	seed   maphash.Seed
+	writes atomic.Uint64
 
 	mu       sync.Mutex
 	recent   recent
@@ -71,7 +73,11 @@ func (w *Watch) See(c Command) {
 			w.take(c, taken{how: bySet, lasts: life > 0}, life)
 		case ifEqual:
 			w.giveBack(c, c.Keys[0], byComparison)
+		case always:
+			w.sample(c.Args[c.Keys[0]])
 		}
+	case "setex", "psetex":
+		w.sample(c.Args[c.Keys[0]])
 	case "setnx":
 		w.take(c, taken{how: bySetNX, lasts: true}, setnxLife)
 	case "delex", "delifeq":
@@ -97,6 +103,7 @@ const (
 	always condition = iota
 	ifAbsent
 	ifEqual
+	ifThere
 )
 
 // readSet reads the options of SET: its condition, and the TTL. The TTL is 0 if there is none, or if it is no
@@ -115,6 +122,8 @@ func readSet(options [][]byte) (is condition, life time.Duration) {
 		switch {
 		case wire.IsWord(word, "NX"):
 			is = ifAbsent
+		case wire.IsWord(word, "XX"):
+			is = ifThere
 		case wire.IsWord(word, "IFEQ") && i+1 < len(options):
 			is = ifEqual
 			i++
@@ -178,6 +187,20 @@ func (w *Watch) count(c Command, key []byte, how release) (found Found, belongs 
 	pattern.Shape = shape.text() + ", then " + how.text(c.Script)
 	pattern.Library = strings.ToValidUTF8(c.Client.Library(), "?")
 	return *pattern, true
+}
+
+// sampleEvery says of how many writes one is looked at.
+const sampleEvery = 64
+
+// sample looks at some of the writes that ask for no holder. Where a pattern matches their keys, its keys are not
+// all locks.
+func (w *Watch) sample(key []byte) {
+	if w.writes.Add(1)%sampleEvery != 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.patterns.mark(key)
 }
 
 // Found returns the patterns that no rule covers now and no glob ignores, the most used first.

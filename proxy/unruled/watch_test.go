@@ -150,6 +150,25 @@ func TestFoundSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// Where locks and other data have one prefix, the rule says so.
+func TestMixedPatternsAreMarked(t *testing.T) {
+	s := newStage()
+	for _, key := range []string{"app:cache:1", "app:lock:1"} {
+		s.say("SET " + key + " a NX EX 9")
+		s.say("DEL " + key)
+	}
+	for n := range sampleEvery {
+		s.say("SET app:cache:" + strconv.Itoa(n) + " page")
+		s.say("SETEX app:cache:" + strconv.Itoa(n) + " 9 page")
+		s.say("SET app:lock:" + strconv.Itoa(n) + " a XX PX 9")
+	}
+	for _, f := range s.watch.Found(nil, nil) {
+		if comment := strings.Contains(f.Rule(), "# matches other data, too"); comment != (f.Match == "app:cache:*") || comment != f.Mixed {
+			t.Errorf("the rule is %s", f.Rule())
+		}
+	}
+}
+
 func TestSeeAllocatesNothing(t *testing.T) {
 	w := New(slog.New(slog.DiscardHandler))
 	words := func(line string) (args [][]byte) {
