@@ -116,7 +116,7 @@ func joinMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet 
 func newMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet {
 	t.Helper()
 	set := &mixedSet{dial: masters[2].dialContext}
-	cfg := Config{MasterTimeout: livePatience, New: true, MaxReply: 1 << 20, Loop: l, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
+	cfg := Config{MasterTimeout: livePatience, New: true, MaxReply: 16 << 10, Loop: l, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
 	for i, m := range masters {
 		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprintf("m%d", i+1), Dial: m.dialContext})
 	}

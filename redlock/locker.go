@@ -108,7 +108,7 @@ func (cfg *Config) withDefaults() {
 		cfg.RestartDelay = 30 * time.Second
 	}
 	if cfg.MaxReply <= 0 {
-		cfg.MaxReply = 256 << 20
+		cfg.MaxReply = 4 << 20
 	}
 	if cfg.MaxQuarantine <= 0 {
 		cfg.MaxQuarantine = 10 * time.Minute
@@ -147,8 +147,8 @@ type Config struct {
 	// although its masters have just started, even if another process has begun it in
 	// quarantine. New has no effect on a set in which a lock may have been granted.
 	New bool
-	// MaxReply is the number of bytes of a master's answers that one stream may hold at
-	// a time. 0: 256 MB. A master that sends more is broken, and is dialled anew.
+	// MaxReply is the longest answer of a master in bytes: the reply, and what the request's keys held
+	// before and after it. A longer one is dropped, and nobody knows what the request did. 0: 4 MB.
 	MaxReply int64
 	Heal     Heal         // what masters lack is written to them; the zero value: nothing is
 	Log      *slog.Logger // nil: silent

@@ -2,6 +2,7 @@ package ballot
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock/lane"
@@ -25,7 +26,9 @@ type Ballot[A any] struct {
 	masters  *master.List // those of its beginning
 	deadline time.Time
 	lane     lane.Question
-	asked    quorum.Set // the masters that it was sent to
+	asked    quorum.Set   // the masters that it was sent to
+	tooLong  atomic.Int32 // the number of replies that were dropped
+	subject  uint64       // for box.heavies
 
 	mu   sync.Mutex // guards all below, and Answers and Verdict until closed
 	over chan<- ending
@@ -143,6 +146,7 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	case err != nil:
 		return
 	}
+	b.box.heavies.note(b.subject, replies)
 	value, err := read(replies)
 	a.Value, a.LongestTTL = value, j.Covers
 	switch {
@@ -150,7 +154,7 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 		a.State = quorum.Discounted
 	case err == nil:
 		a.State = quorum.Answered
-	case err != ErrBlind:
+	case err != ErrBlind && err != ErrTooLong:
 		a.State = quorum.Unable
 	}
 	if err != nil && err != ErrNoScript && b.Debt != nil {
@@ -158,6 +162,8 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	}
 	switch err {
 	case nil:
+	case ErrTooLong:
+		b.tooLong.Add(1)
 	case ErrUnable, ErrBlind:
 		b.masters.At(c.Master).LogRefusal(replies)
 	case ErrNoScript:
@@ -245,7 +251,7 @@ func (b *Ballot[A]) decideAfter(answers []quorum.Answer[A], elapsed time.Duratio
 // Outcome returns what a closed ballot came to. The caller fills in the fields that
 // depend on the command.
 func (b *Ballot[A]) Outcome() Outcome {
-	o := Outcome{Verdict: b.Verdict, Since: b.Started, Asked: len(b.Answers), Needed: quorum.Size(len(b.Answers)), Voting: b.voting}
+	o := Outcome{Verdict: b.Verdict, Since: b.Started, Asked: len(b.Answers), Needed: quorum.Size(len(b.Answers)), Voting: b.voting, TooLong: int(b.tooLong.Load())}
 	for _, a := range b.Answers {
 		switch {
 		case a.State == quorum.Answered, a.State == quorum.Awaited && !b.expired:

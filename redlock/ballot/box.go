@@ -18,13 +18,14 @@ type Box struct {
 	observer  Observer
 	waits     sync.Pool // of *wait
 	deadlines *deadlines
+	heavies   *heavies
 }
 
 // New makes a Box for questions to masters. lanes keep the questions about each key in
 // order.
 func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Box {
 	newWait := func() any { return &wait{over: make(chan ending, 2)} }
-	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines()}
+	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines(), heavies: newHeavies()}
 }
 
 // UsualFrames is enough room for the frames of most questions, in bytes.
@@ -61,6 +62,12 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 		}
 		return wait
 	})
+	subject := x.heavies.subject(q.DB, frames)
+	if x.heavies.are(subject, frames) {
+		q.Task.Leave()
+		x.heavies.turn <- struct{}{}
+		defer func() { <-x.heavies.turn }()
+	}
 	w := x.waits.Get().(*wait)
 	now := time.Now()
 	b := &Ballot[A]{
@@ -68,6 +75,7 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 		box:      x,
 		masters:  x.Masters.List(), // after now: answers that follow another list do not count before the deadline
 		lane:     about,
+		subject:  subject,
 		Started:  now,
 		deadline: now.Add(timeout),
 		over:     w.over,

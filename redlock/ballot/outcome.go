@@ -44,6 +44,9 @@ type Outcome struct {
 	// Unasked is the number of masters that could not be asked: they are not connected, or have not
 	// answered or carried out an earlier command.
 	Unasked int
+	// TooLong is the number of masters whose answers were dropped because they were too long. Nobody
+	// knows what these masters did.
+	TooLong int
 	// Quarantined is the number of asked masters that may not vote now. The first of
 	// them may vote again at Until.
 	Quarantined int
@@ -97,6 +100,8 @@ func (o Outcome) NoQuorumError() string {
 // undecided says why there is no quorum.
 func (o Outcome) undecided() string {
 	switch {
+	case o.TooLong > 0 && o.Answered < o.Needed:
+		return fmt.Sprintf("%d lock masters answered more than limits.lock_reply, so nobody knows what the command did", o.TooLong)
 	case o.Outrun:
 		return "other clients were given tokens first, to the last try; ask again"
 	case o.Voting < o.Needed:

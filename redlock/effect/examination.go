@@ -37,6 +37,8 @@ type Result struct {
 	// Blind means Failed, and nobody knows what ran: the master refused MULTI or cannot
 	// DUMP. Without Blind, missing images mean that the master changed nothing.
 	Blind bool
+	// TooLong means Blind, because the reply was dropped.
+	TooLong bool
 }
 
 var errExamination = errors.New("the master's replies do not fit what it was asked")
@@ -149,6 +151,8 @@ func (e *Examination) parseExec(x *Result, exec []byte) error {
 	refused := x.Failed || x.QueueingError != nil
 	if resp.IsError(exec) {
 		switch {
+		case resp.IsTooLong(exec):
+			x.Failed, x.Blind, x.TooLong = true, true, true
 		case !refused:
 			x.Failed = true
 		case x.Failed:

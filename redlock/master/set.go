@@ -42,7 +42,7 @@ func (s *Server) forRoster() roster.Server { return roster.Server{Name: s.Name, 
 // Limits say how patient to be with masters. They may change at run time.
 type Limits struct {
 	roster.Limits
-	MaxReply int64 // limit of the bytes of answers that one stream holds at a time
+	MaxReply int64 // the longest reply in bytes; a longer one is dropped
 }
 
 // An Observer is told what happens to masters. Its methods must not block. Many

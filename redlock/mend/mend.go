@@ -123,6 +123,8 @@ func ParseLook(e *effect.Examination, replies [][]byte) (effect.Image, error) {
 	switch {
 	case err != nil:
 		return effect.Image{}, err
+	case x.TooLong:
+		return effect.Image{}, ballot.ErrTooLong
 	case x.After == nil: // without a command no other answer is a failure
 		return effect.Image{}, ballot.ErrUnable
 	}

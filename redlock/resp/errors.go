@@ -20,6 +20,13 @@ func errorText(reply []byte) []byte {
 // IsNoScript tells whether the server does not know the script of an EVALSHA.
 func IsNoScript(reply []byte) bool { return bytes.HasPrefix(reply, []byte("-NOSCRIPT")) }
 
+// tooLong stands in the place of a reply that a Reader dropped.
+var tooLong = []byte("-TOOLONG longer than the limit\r\n")
+
+// IsTooLong tells whether a Reader dropped the reply because it was too long. What the
+// server did is unknown then.
+func IsTooLong(reply []byte) bool { return bytes.Equal(reply, tooLong) }
+
 // ErrorCode returns the first word of an error reply, such as WRONGTYPE.
 func ErrorCode(reply []byte) []byte {
 	text := errorText(reply)

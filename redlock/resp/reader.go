@@ -1,6 +1,9 @@
 package resp
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 // maxIdleBuffer is the size of the buffer that an empty Reader keeps, in bytes.
 const maxIdleBuffer = 256 << 10
@@ -10,11 +13,13 @@ const maxIdleBuffer = 256 << 10
 type Reader struct {
 	in      io.Reader
 	most    int    // the most bytes that may be held
+	longest int    // a longer reply is dropped; 0: it is an error
 	buf     []byte // bytes that were read
 	start   int    // where the bytes still in use begin in buf
 	pos     int    // where the scanner goes on in buf
 	scanner Scanner
 	ends    []int
+	drops   bool // the bytes of the current reply are dropped
 }
 
 // NewReader starts with a buffer of the given size, above 0. It holds at most most
@@ -27,6 +32,14 @@ func NewReader(in io.Reader, size int, most int64) *Reader {
 
 // SetLimit changes the most bytes that may be held.
 func (r *Reader) SetLimit(most int64) { r.most, r.scanner.MaxBytes = int(most), most }
+
+// DropLonger has the reader drop each longer reply as it comes, for which IsTooLong then
+// stands. So it is no error, and no other reply suffers. Only a reply that is more than 64 times
+// as long is one. The reader holds at most so many bytes at a time.
+func (r *Reader) DropLonger(longest int64) {
+	r.SetLimit(64 * longest)
+	r.longest = int(longest)
+}
 
 // Pending tells whether bytes are there that belong to no held reply.
 func (r *Reader) Pending() bool { return r.pos < len(r.buf) }
@@ -54,11 +67,33 @@ func (r *Reader) Hold(n int) (bool, error) {
 			return false, err
 		}
 		r.pos += used
+		if begin := r.begin(); r.drops || r.longest > 0 && r.pos-begin > r.longest {
+			r.drop(begin, done)
+		}
 		if done {
 			r.ends = append(r.ends, r.pos)
 		}
 	}
 	return len(r.ends) >= n, nil
+}
+
+// begin is where the current reply begins in buf.
+func (r *Reader) begin() int {
+	if n := len(r.ends); n > 0 {
+		return r.ends[n-1]
+	}
+	return r.start
+}
+
+// drop removes what is there of the current reply. If that is the rest of it, tooLong
+// stands in its place.
+func (r *Reader) drop(begin int, done bool) {
+	var instead []byte
+	if done {
+		instead = tooLong
+	}
+	r.buf = slices.Replace(r.buf, begin, r.pos, instead...)
+	r.pos, r.drops = begin+len(instead), !done
 }
 
 // Fetched appends the held replies to dst. They are slices of the reader's buffer,

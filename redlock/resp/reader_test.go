@@ -166,3 +166,50 @@ func TestReaderGivesMemoryBack(t *testing.T) {
 		t.Errorf("%d bytes are kept of a buffer that holds nothing", held)
 	}
 }
+
+// What is longer than the limit is dropped, wherever the input is cut. All other replies are whole.
+func TestReaderDropsLongReplies(t *testing.T) {
+	const longest = 64
+	bulk := func(n int) string { return string(AppendBulk(nil, strings.Repeat("x", n))) }
+	var stream strings.Builder
+	var want []string
+	for _, reply := range []string{
+		":1\r\n", bulk(longest - 7), bulk(longest - 6), bulk(1), bulk(300 * longest), "*2\r\n" + bulk(50) + bulk(50),
+		bulk(300 * longest), "+OK\r\n", "-" + strings.Repeat("e", longest) + "\r\n", "$-1\r\n",
+	} {
+		stream.WriteString(reply)
+		if len(reply) > longest {
+			reply = string(tooLong)
+		}
+		want = append(want, reply)
+	}
+	for name, in := range map[string]io.Reader{
+		"in one":    strings.NewReader(stream.String()),
+		"by bytes":  iotest.OneByteReader(strings.NewReader(stream.String())),
+		"by halves": iotest.HalfReader(strings.NewReader(stream.String())),
+	} {
+		for _, together := range []int{1, len(want)} {
+			if seeker, ok := in.(io.Seeker); ok {
+				_, _ = seeker.Seek(0, io.SeekStart)
+			} else if together > 1 {
+				continue
+			}
+			r := NewReader(in, 16, 8)
+			r.DropLonger(longest)
+			var got []string
+			for len(got) < len(want) {
+				replies, err := r.Next(nil, together)
+				if err != nil {
+					t.Fatalf("%s, %d at a time: after %q: %v", name, together, got, err)
+				}
+				for _, reply := range replies {
+					got = append(got, string(reply))
+				}
+				r.Discard()
+			}
+			if !slices.Equal(got, want) || cap(r.buf) > 64*longest {
+				t.Errorf("%s, %d at a time, in %d bytes: %q", name, together, cap(r.buf), got)
+			}
+		}
+	}
+}

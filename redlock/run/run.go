@@ -213,6 +213,8 @@ func (r *Request) read(x *effect.Result, err error, reloaded bool) error {
 		return err
 	case len(r.Scripts) > 0 && !reloaded && (resp.IsNoScript(x.Reply) || r.Transaction != nil && bytes.Contains(x.Reply, []byte("\r\n-NOSCRIPT"))):
 		return ballot.ErrNoScript
+	case x.TooLong:
+		return ballot.ErrTooLong
 	case x.Blind:
 		return ballot.ErrBlind
 	case x.Failed:

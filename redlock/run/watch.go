@@ -81,7 +81,10 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 
 // shown is what a master answered to a look. A master that did not show its keys could not serve.
 func shown(x effect.Result, err error) (effect.Result, error) {
-	if err == nil && x.After == nil {
+	switch {
+	case x.TooLong:
+		err = ballot.ErrTooLong
+	case err == nil && x.After == nil:
 		err = ballot.ErrUnable
 	}
 	return x, err

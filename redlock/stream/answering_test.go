@@ -10,6 +10,7 @@ import (
 // A quietOwner is an Owner that does nothing.
 type quietOwner struct{ Owner }
 
+func (quietOwner) MaxReply() int64        { return 1 << 10 }
 func (quietOwner) Name() string           { return "quiet" }
 func (quietOwner) Timeout() time.Duration { return 0 }
 

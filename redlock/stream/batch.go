@@ -79,6 +79,7 @@ func (s *Stream) gather(in *answers) (whole bool, err error) {
 		return false, nil
 	}
 	if len(in.batch) == 0 {
+		in.DropLonger(s.owner.MaxReply())
 		in.batch = s.batch(in.batch)
 		in.missing = 0
 		for i := range in.batch {

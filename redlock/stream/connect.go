@@ -71,7 +71,6 @@ func (s *Stream) connect(ctx context.Context) (link, error) {
 			failed.Close()
 		}
 	}()
-	c.Reader.SetLimit(s.owner.MaxReply())
 	// The owner judges all answers on this connection by this greeting.
 	s.owner.Up(c.Greeting, time.Now())
 	l := s.newLink(c)

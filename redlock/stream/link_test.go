@@ -204,15 +204,6 @@ func TestAConnectionThatEnds(t *testing.T) {
 					}
 				})}, Sending{Frames: resp.AppendCommand(nil, "PING")}, time.Now())
 			},
-			"an answer is too long": func() {
-				var a answered
-				a.ask(t, s, "SETRANGE", "large", strconv.Itoa(9<<20), "x")
-				a.ask(t, s, "GET", "large")
-				a.all.Wait()
-				if !slices.ContainsFunc(a.errs, func(err error) bool { return err != nil }) {
-					t.Error("it was read")
-				}
-			},
 		} {
 			breaks()
 			o.awaitUp(t)
@@ -221,6 +212,24 @@ func TestAConnectionThatEnds(t *testing.T) {
 			if a.all.Wait(); a.errs[0] != nil || a.replies[0] != string(resp.AppendBulk(nil, what)) {
 				t.Errorf("after %q: %q %v", what, a.replies, a.errs)
 			}
+		}
+	})
+}
+
+// An answer that is too long is dropped, and those around it come whole on the same connection.
+func TestAnAnswerThatIsTooLong(t *testing.T) {
+	onEachLink(t, aRealServer, func(t *testing.T, s *Stream, _ *ownerOf) {
+		var a answered
+		a.ask(t, s, "SETRANGE", "large", strconv.Itoa(9<<20), "x")
+		a.ask(t, s, "CLIENT", "ID")
+		a.ask(t, s, "GET", "large")
+		a.ask(t, s, "CLIENT", "ID")
+		a.all.Wait()
+		if a.errs[2] != nil || !resp.IsTooLong([]byte(a.replies[2])) {
+			t.Errorf("the answer is %.100q %v", a.replies[2], a.errs[2])
+		}
+		if a.errs[3] != nil || a.replies[3] != a.replies[1] {
+			t.Errorf("the connection is %q before and %q behind it: %v", a.replies[1], a.replies[3], a.errs[3])
 		}
 	})
 }

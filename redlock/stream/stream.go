@@ -77,7 +77,7 @@ type Options struct {
 type Owner interface {
 	Name() string
 	Timeout() time.Duration   // how long a call may wait for its answer
-	MaxReply() int64          // limit of the bytes of one batch of answers
+	MaxReply() int64          // the longest reply in bytes; a longer one is dropped (resp.IsTooLong)
 	Suspended() time.Duration // total time that this machine has been suspended
 	// Server returns the server to dial next.
 	Server() Server
