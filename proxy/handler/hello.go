@@ -35,7 +35,7 @@ func (h *handler) hello(args [][]byte) {
 		return
 	}
 	if !h.tellUpstream(request) {
-		h.client.Restore(before)
+		h.client.Restore(before, h.Env.Budget.Use)
 		return
 	}
 	if request.Number != 0 {

@@ -34,9 +34,10 @@ func NewClientState(reserve func(n int) bool, db int) ClientState {
 // Release gives back the memory of the state. The state must not be used any more.
 func (c *ClientState) Release() { c.reserve(-c.bytes) }
 
-// Restore brings back an earlier copy of this state.
-func (c *ClientState) Restore(before ClientState) {
-	c.reserve(before.bytes - c.bytes)
+// Restore brings back an earlier copy of this state. use takes memory, whatever the limit: the
+// texts exist already.
+func (c *ClientState) Restore(before ClientState, use func(n int)) {
+	use(before.bytes - c.bytes)
 	*c = before
 }
 
