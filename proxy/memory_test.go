@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/wire"
 )
@@ -13,21 +16,17 @@ import (
 // back.
 func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Memory = 70_000 })
+	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Memory = 70_000 + conn.LargeBuffer })
 	used := func() int64 { return p.env.Budget.InUse() }
 	long := strings.Repeat("n", 20_000)
 	client := p.dial(t)
 	client.ask("CLIENT SETNAME "+long+"\r\n", "+OK\r\n")
 	client.ask("CLIENT SETINFO LIB-NAME "+long+"\r\n", "+OK\r\n")
-	if n := used(); n != 40_000 {
-		t.Errorf("%d bytes are counted", n)
-	}
+	eventually(t, "two names are counted", func() bool { return used() == 40_000 })
 	client.ask("CLIENT SETNAME short\r\n", "+OK\r\n")
 	client.ask("CLIENT SETNAME "+long+"\r\n", "+OK\r\n")
 	client.ask("HELLO 2 SETNAME short\r\n", helloText(2))
-	if n := used(); n != 20_000+int64(len("short")) {
-		t.Errorf("%d bytes are counted", n)
-	}
+	eventually(t, "the last name is counted", func() bool { return used() == 20_000+int64(len("short")) })
 	other := p.dial(t)
 	other.ask("CLIENT SETNAME "+long+"\r\n", "+OK\r\n")
 	other.ask("CLIENT SETINFO LIB-NAME "+long+"\r\n", "+OK\r\n")
@@ -56,4 +55,32 @@ func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	}
 	eventually(t, "the session ends", func() bool { return p.sessionCount() == 0 })
 	eventually(t, "all memory is given back", func() bool { return used() == 0 })
+}
+
+// Clients that have not logged in hold no more memory than the limit allows, with whatever they
+// have begun to send. Others, who have logged in, go on.
+func TestHalfLoginsCountAsMemory(t *testing.T) {
+	const most = 10
+	p := startTestProxy(t, nil, func(c *testConfig) {
+		c.Limits.Memory = most * conn.LargeBuffer
+		c.Users = config.NewAccounts(config.Auth{Password: proxytest.Password, May: config.RightBoth}, 0)
+	})
+	client := p.dial(t)
+	client.ask("AUTH "+proxytest.Password+"\r\n", "+OK\r\n")
+	half := "*2\r\n$4\r\nAUTH\r\n$16000\r\n" + strings.Repeat("x", 5000)
+	var halves []*testClient
+	for range 2 * most {
+		c := p.dial(t)
+		c.send(half)
+		halves = append(halves, c)
+	}
+	p.wantReached(t, config.LimitMemory, most)
+	if n := p.env.Budget.InUse(); n != most*conn.LargeBuffer {
+		t.Errorf("%d bytes are counted", n)
+	}
+	client.ask("SET lock:a "+strings.Repeat("x", 5000)+"\r\n", "+OK\r\n")
+	for _, c := range halves {
+		_ = c.Close()
+	}
+	eventually(t, "all memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
 }

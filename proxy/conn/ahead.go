@@ -41,7 +41,7 @@ func (in *Input) take(p []byte) (n int) {
 		in.pooled = smallBuffers.Get().(*[SmallBuffer]byte)
 		in.buf = in.pooled[:]
 	default:
-		_ = in.grow(0) // to a large one, which does not fail
+		_ = in.grow(0) // to a large one; if that fails, the next Fill does
 	}
 	n = copy(in.buf[in.end:], p)
 	in.end += n
@@ -77,7 +77,11 @@ func (in *Input) fillAttached() error {
 	defer in.mu.Unlock()
 	switch {
 	case len(in.ahead) > 0:
-		in.dropAhead(in.take(in.ahead))
+		n := in.take(in.ahead)
+		if n == 0 {
+			return ErrNoMemory
+		}
+		in.dropAhead(n)
 		return nil
 	case in.from.wasWoken():
 		return ErrWoken

@@ -38,7 +38,8 @@ type Input struct {
 	small    []byte             // nil for an attached input, which holds a buffer only while it has bytes
 	borrowed *[LargeBuffer]byte // buf's array if it belongs to the pool
 	pooled   *[SmallBuffer]byte // the same for a small one, which only an attached input has
-	reserved int                // bytes of the budget that a still larger buf takes
+	reserved int                // bytes of the budget that a large buf takes
+	trusted  bool               // the usual large buffer is never refused
 	lastRead int
 	consumed int64 // bytes ever consumed
 	need     int   // length of the unfinished command in bytes; 0 if unknown
@@ -52,7 +53,8 @@ type Input struct {
 	minded   bool       // the minder of an attached socket has begun
 }
 
-// NewInput makes an empty input. Its large buffers count against the budget.
+// NewInput makes an empty input of a client that has not logged in. Its large buffers count against
+// the budget.
 func NewInput(from *Socket, budget *Budget) *Input {
 	return &Input{from: from, budget: budget}
 }
@@ -96,6 +98,9 @@ func (in *Input) Expect(need int) { in.need = need }
 
 // SetLimit bounds the unread bytes from now on.
 func (in *Input) SetLimit(most int64) { in.most = most }
+
+// SetTrusted says whether the client has logged in. Others get no large buffer beyond the budget.
+func (in *Input) SetTrusted(yes bool) { in.trusted = yes }
 
 // Fill waits for more bytes. Memory grows with the bytes that came, not with the length
 // that a client announced. Errors are the socket's, ErrWoken, ErrNoMemory or
@@ -179,6 +184,11 @@ func (in *Input) makeRoom(need int) error {
 
 func (in *Input) grow(need int) error {
 	if len(in.buf) < LargeBuffer {
+		if !in.trusted && !in.budget.HasRoom(LargeBuffer) {
+			return ErrNoMemory
+		}
+		in.budget.Use(LargeBuffer)
+		in.reserved = LargeBuffer
 		in.borrowed = BorrowBuffer()
 		copy(in.borrowed[:], in.Unread())
 		if in.pooled != nil {

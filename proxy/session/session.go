@@ -147,7 +147,10 @@ func (s *Session) WatchPeer() { s.sock.WatchPeer() }
 func (s *Session) HasInput() bool { return len(s.in.Unread()) > 0 }
 
 // SetAuthenticated allows the longer commands of an authenticated client.
-func (s *Session) SetAuthenticated(yes bool) { s.decoder.SetAuthenticated(yes) }
+func (s *Session) SetAuthenticated(yes bool) {
+	s.decoder.SetAuthenticated(yes)
+	s.in.SetTrusted(yes)
+}
 
 // Reloaded is called after new settings became active. Any goroutine may call it.
 func (s *Session) Reloaded(now *config.Settings) {
