@@ -10,17 +10,17 @@ import (
 // longestKept bounds what is kept of a key or of a client's name, in bytes.
 const longestKept = 256
 
-// A Client is one client, for the journal. The journal keeps it after it has left, while it
-// knows a key that the client took. All methods but Leave work on nil, an unknown client.
+// A Client is one client, for the journal. The journal keeps it for a while after it has left. All methods but Leave work on nil, an unknown client.
 type Client struct {
 	id      int64
 	address string
 	arrived time.Time
 	granted atomic.Int64
+	gone    atomic.Bool
+	listed  atomic.Bool // in Journal.clients
 
 	mu      sync.Mutex // guards all below
 	facts   Facts
-	gone    bool
 	command string // the lock command that runs; "" if none
 	began   time.Time
 	key     []byte // the first key of that command; its buffer is used again
@@ -56,12 +56,13 @@ func NewClient(id int64, address string, now time.Time) *Client {
 	return &Client{id: id, address: address, arrived: now}
 }
 
-// Leave says that the client has gone. Keys may keep the client, so it frees most of its
+// Leave says that the client has gone. The journal may keep it, so it frees most of its
 // memory.
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.gone, c.command, c.key = true, "", nil
+	c.command, c.key = "", nil
+	c.gone.Store(true)
 }
 
 // Introduce replaces the facts of a client.
@@ -110,7 +111,7 @@ func (c *Client) Info() (info ClientInfo) {
 	defer c.mu.Unlock()
 	info = ClientInfo{
 		Facts: c.facts, ID: c.id, Address: c.address, Arrived: c.arrived,
-		Gone: c.gone, Granted: c.granted.Load(),
+		Gone: c.gone.Load(), Granted: c.granted.Load(),
 	}
 	if c.command != "" {
 		info.Command, info.Began, info.Key = c.command, c.began, string(c.key)

@@ -6,6 +6,7 @@
 //
 //   - Client (client.go): one client, as other goroutines may see it. Package clients has
 //     those that are connected.
+//   - A roll (roll.go): the clients that keys name.
 //   - Keys (keys.go): for a key, which client took it here, and the last verdicts.
 //   - Refusals (hot.go): the keys that were refused most in the last minutes.
 //   - Slow commands (slow.go): a log like Redis's SLOWLOG.
@@ -14,11 +15,9 @@
 //
 // All memory is bounded, and most of it is taken only when it is used: 65,536 keys (10 MB),
 // 1,024 refused keys (0.4 MB), 128 slow commands, and less than 1 kB for each connected
-// client. A client that has left takes less than 600 bytes, mostly its name, while one of
-// the keys names it: the holder, and four verdicts. So departed clients take up to 200 MB
-// more if five of them used each key and never used another, and less than half of that
-// without names. Where there is no room, the oldest entry goes. A key whose lock is held
-// goes last. Keys are remembered as hashes, except refused and slow ones, of which the
+// client. A client that has left takes less than 600 bytes, mostly its name. The last 8,192
+// that keys name are known (5 MB), and of earlier ones only the id. Where there is no room, the
+// oldest entry goes. A key whose lock is held goes last. Keys are remembered as hashes, except refused and slow ones, of which the
 // first 256 bytes are kept. A value is remembered as a hash with a random seed. It is a
 // secret, and no method returns it.
 //
@@ -26,6 +25,6 @@
 //
 // Any number of goroutines may call. Remembering allocates nothing, except for a slow
 // command, and for a client's first key and each longer one. No method blocks or calls out.
-// There is a mutex for each shard of keys and of refusals, for the slow commands, and for
-// each client. Each is held for a few lines, and none while another is taken.
+// There is a mutex for each shard of keys and of refusals, for the roll, for the slow commands,
+// and for each client. Each is held for a few lines, and none while another is taken.
 package journal

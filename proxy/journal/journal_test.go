@@ -227,3 +227,38 @@ func TestCutTextsAreCopied(t *testing.T) {
 		}
 	}
 }
+
+// Clients that leave are known for a while. Of those that are connected none is forgotten.
+func TestDepartedClientsAreForgotten(t *testing.T) {
+	j := New()
+	stays := testClient(1, "stays")
+	note := func(c *Client) {
+		j.Note(Event{Key: []byte("lock:a"), Client: c, Verdict: Granted, At: testStart})
+	}
+	note(stays)
+	const come = 4 * MostDeparted
+	for id := int64(2); id < come; id++ {
+		c := testClient(id, "departed")
+		note(c)
+		note(c)
+		c.Leave()
+	}
+	for id, want := range map[int64]string{
+		0:                     `0 "" gone false`,
+		1:                     `1 "stays" gone false`,
+		come / 2:              fmt.Sprintf(`%d "" gone true`, come/2),
+		come - MostDeparted/2: fmt.Sprintf(`%d "departed" gone true`, come-MostDeparted/2),
+		come - 1:              fmt.Sprintf(`%d "departed" gone true`, come-1),
+	} {
+		client := j.clients.info(id)
+		if got := fmt.Sprintf("%d %q gone %v", client.ID, client.Name, client.Gone); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if h, _ := j.Holder(0, []byte("lock:a"), nil, testStart); h.Client.ID != come-1 || h.Client.Name != "departed" {
+		t.Errorf("the holder is %+v", h.Client)
+	}
+	if known := len(j.clients.byID); known > MostDeparted+1 || known != len(j.clients.line) {
+		t.Errorf("%d clients are known, %d in line", known, len(j.clients.line))
+	}
+}

@@ -24,10 +24,10 @@ type keyShard struct {
 // A slot is one key. The zero slot is free.
 type slot struct {
 	hash    uint64
-	value   uint64  // the hash of the value with which the holder took the lock; 0: unknown
-	holder  *Client // nil: nobody took it here, or it was released here
-	since   int64   // when the holder took it, in ns
-	until   int64   // the end of its TTL
+	value   uint64 // the hash of the value with which the holder took the lock; 0: unknown
+	holder  int64  // the id of a client; 0: nobody took it here, or it was released here
+	since   int64  // when the holder took it, in ns
+	until   int64  // the end of its TTL
 	touched int64
 	marks   [keptMarks]mark // a ring
 	next    uint8           // the mark to overwrite
@@ -35,7 +35,7 @@ type slot struct {
 
 type mark struct {
 	at     int64
-	client *Client
+	client int64 // an id; 0: unknown
 	what   Verdict
 }
 
@@ -59,6 +59,7 @@ func (j *Journal) Note(e Event) {
 	if e.Verdict == Granted && e.Client != nil {
 		e.Client.granted.Add(1)
 	}
+	by := j.clients.add(e.Client)
 	s := &j.keys[hash%keyShards]
 	s.Lock()
 	defer s.Unlock()
@@ -70,18 +71,18 @@ func (j *Journal) Note(e Event) {
 		*k = slot{hash: hash}
 	}
 	k.touched = now
-	k.marks[k.next%keptMarks] = mark{now, e.Client, e.Verdict}
+	k.marks[k.next%keptMarks] = mark{now, by, e.Verdict}
 	k.next = (k.next + 1) % keptMarks
 	switch e.Verdict {
 	case Granted:
-		k.holder, k.since, k.until, k.value = e.Client, now, end(now, e.TTL), 0
+		k.holder, k.since, k.until, k.value = by, now, end(now, e.TTL), 0
 		if e.Value != nil {
 			k.value = maphash.Bytes(j.values, e.Value)
 		}
 	case Extended:
 		k.until = end(now, e.TTL)
 	case Released:
-		k.holder = nil
+		k.holder = 0
 	}
 }
 
@@ -121,7 +122,7 @@ func (s *keyShard) place(hash uint64, now int64) *slot {
 	return worst
 }
 
-func (k *slot) isHeld(now int64) bool { return k.holder != nil && k.until > now }
+func (k *slot) isHeld(now int64) bool { return k.holder != 0 && k.until > now }
 
 // A Holder is who took a lock here, and when.
 type Holder struct {
@@ -134,28 +135,28 @@ type Holder struct {
 func (j *Journal) Holder(db int, key, value []byte, now time.Time) (Holder, bool) {
 	hash := j.hash(db, key)
 	client, since := j.holder(hash, value, now.UnixNano())
-	if client == nil {
+	if client == 0 {
 		return Holder{}, false
 	}
-	return Holder{client.Info(), time.Unix(0, since)}, true
+	return Holder{j.clients.info(client), time.Unix(0, since)}, true
 }
 
-func (j *Journal) holder(hash uint64, value []byte, now int64) (c *Client, since int64) {
+func (j *Journal) holder(hash uint64, value []byte, now int64) (client, since int64) {
 	s := &j.keys[hash%keyShards]
 	s.Lock()
 	defer s.Unlock()
 	for i, set := 0, s.set(hash); i < len(set); i++ {
 		k := &set[i]
-		if k.touched == 0 || k.hash != hash || k.holder == nil {
+		if k.touched == 0 || k.hash != hash || k.holder == 0 {
 			continue
 		}
 		known := k.value != 0 && value != nil
 		if known && k.value != maphash.Bytes(j.values, value) || !known && !k.isHeld(now) {
-			return nil, 0
+			return 0, 0
 		}
 		return k.holder, k.since
 	}
-	return nil, 0
+	return 0, 0
 }
 
 // A Mark is one verdict on a key.
@@ -170,7 +171,7 @@ func (j *Journal) Verdicts(db int, key []byte) (list []Mark) {
 	hash := j.hash(db, key)
 	for _, m := range j.marks(hash) {
 		if m.at != 0 {
-			list = append(list, Mark{time.Unix(0, m.at), m.client.Info(), m.what})
+			list = append(list, Mark{time.Unix(0, m.at), j.clients.info(m.client), m.what})
 		}
 	}
 	return list
