@@ -79,6 +79,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Locker:        p.locker,
 		Router:        func() *route.Router { return p.current.Load().Router },
 		MaxQuarantine: func() time.Duration { return p.current.Load().Config.MaxQuarantine },
+		MaxReply:      func() int64 { return p.current.Load().Limits.LockReply },
 		Scripts:       p.scripts,
 		Meter:         meter{p.metrics, p.recorder},
 		Log:           p.log,
@@ -176,7 +177,7 @@ func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) re
 				return string(key) != redlock.MarkerKey && p.current.Load().Router.Rules.Covers(db, key)
 			},
 		},
-		MaxReply: cfg.Limits.MasterReply(),
+		MaxReply: cfg.Limits.LockReply,
 		Log:      p.log,
 		Observer: p.recorder.Observer(metrics.NewMasterLog(p.metrics, p.log)),
 	}

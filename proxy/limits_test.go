@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -122,7 +121,7 @@ func TestClientLimitAgreesWithRedis(t *testing.T) {
 }
 
 func TestMultibulkLimit(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Multibulk = 1024 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Multibulk, c.Limits.LockKeys = 1024, 1023 })
 	client := p.dial(t)
 	client.ask("*1024\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 1023), ":0\r\n")
 	client.send("*1025\r\n")
@@ -132,7 +131,7 @@ func TestMultibulkLimit(t *testing.T) {
 
 // The list of a command's arguments takes more memory than their bytes.
 func TestArgumentsCountAsMemory(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Memory = 4 << 20 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Memory, c.Limits.LockKeys = 4<<20, 50_000 })
 	client := p.dial(t)
 	client.ask("*50000\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 49_999), ":0\r\n")
 	near, far := net.Pipe()
@@ -145,23 +144,58 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 	eventually(t, "all memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
 }
 
-// Each master is sent a copy of a lock command, however large.
+// A large lock command is copied.
 func TestLargeLockCommandsCountAsMemory(t *testing.T) {
-	const masters, value = 5, 1 << 20
-	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.Limits.Memory = 8 << 20
-		c.Masters = make([]endpoint.Endpoint, masters)
-	})
+	const value = 700 << 10
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Memory = 2 << 20 })
 	client := p.dial(t)
-	set := func(key string, size int) string {
-		return "*3\r\n$3\r\nSET\r\n" + bulk(key) + bulk(strings.Repeat("x", size))
-	}
-	client.ask(set("lock:a", value), string(wire.ErrMemory))
-	client.ask(set("lock:a", value/4), "+OK\r\n")
-	client.ask("MULTI\r\n"+set("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+string(wire.ErrMemory))
-	client.ask("MULTI\r\n"+set("lock:b", value/4)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
+	client.ask(setLock("lock:a", value), string(wire.ErrMemory))
+	client.ask(setLock("lock:a", value/4), "+OK\r\n")
+	client.ask("MULTI\r\n"+setLock("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+string(wire.ErrMemory))
+	client.ask("MULTI\r\n"+setLock("lock:b", value/4)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
 	p.wantReached(t, config.LimitMemory, 2)
 	eventually(t, "all memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
+}
+
+func setLock(key string, size int) string {
+	return "*3\r\n$3\r\nSET\r\n" + bulk(key) + bulk(strings.Repeat("x", size))
+}
+
+// What would hold up all other lock commands at the masters is refused before it is sent, with an
+// error that names the limit. The connection goes on.
+func TestLockCommandLimits(t *testing.T) {
+	p := startTestProxy(t, proxytest.StartRedis(t))
+	client := p.dial(t)
+	const most = 1 << 20
+	tooLarge := string(wire.ErrTooLarge("lock command", config.LimitLockCommand))
+	frame := len(setLock("lock:a", most)) - most
+	client.ask(setLock("lock:a", most-frame), "+OK\r\n")
+	client.ask(setLock("lock:b", most-frame+1), tooLarge)
+	client.ask(setLock("other", most), "+OK\r\n")
+	client.ask("EXISTS lock:a lock:b other\r\n", ":2\r\n")
+	client.ask("MULTI\r\n"+setLock("lock:b", most)+"EXEC\r\n", "+OK\r\n"+tooLarge+string(wire.ErrExecAbort))
+	p.wantReached(t, config.LimitLockCommand, 2)
+
+	many := func(name, key string, times int) string {
+		return fmt.Sprintf("*%d\r\n%s%s", 1+times, bulk(name), strings.Repeat(bulk(key), times))
+	}
+	client.ask(many("EXISTS", "lock:a", 1000), ":1000\r\n")
+	client.ask(many("EXISTS", "lock:a", 1001), string(wire.ErrLockKeys))
+	client.ask(many("EXISTS", "other", 1001), ":1001\r\n")
+	client.ask(fmt.Sprintf("*1003\r\n%s%s%s", bulk("EXISTS"), bulk("lock:a"), strings.Repeat(bulk("other"), 1001)), ":1002\r\n")
+	client.ask(fmt.Sprintf("*1003\r\n%s%s%s", bulk("EXISTS"), bulk("other"), strings.Repeat(bulk("lock:a"), 1001)), string(wire.ErrLockKeys))
+	p.wantReached(t, config.LimitLockKeys, 2)
+
+	get := "GET lock:none\r\n"
+	client.ask("MULTI\r\n"+strings.Repeat(get, 1000), "+OK\r\n"+strings.Repeat(wire.Queued, 1000))
+	client.ask(get+"EXEC\r\n", string(wire.ErrLockKeys)+string(wire.ErrExecAbort))
+	client.ask("MULTI\r\n"+strings.Repeat("PING\r\n", 1500), "+OK\r\n"+strings.Repeat(wire.Queued, 1500))
+	client.ask(get+"EXEC\r\n", string(wire.ErrLockKeys)+string(wire.ErrExecAbort))
+	client.ask("MULTI\r\n"+strings.Repeat("PING\r\n", 1500)+"GET none\r\nDISCARD\r\n", "+OK\r\n"+strings.Repeat(wire.Queued, 1501)+"+OK\r\n")
+	p.wantReached(t, config.LimitLockKeys, 4)
+	if used := p.env.Budget.InUse(); used != 0 {
+		t.Errorf("%d bytes are still taken", used)
+	}
 }
 
 // Replies of the upstream to the proxy itself count, too.
@@ -183,15 +217,21 @@ func TestCapturedRepliesCountAsMemory(t *testing.T) {
 }
 
 func TestTransactionLimit(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Transaction = 3000 })
+	tooLarge := string(wire.ErrTooLarge("transaction", config.LimitLockCommand))
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.LockCommand, c.Limits.Transaction = 2500, 5000 })
 	client := p.dial(t)
 	set := "*3\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n" + bulk(strings.Repeat("x", 1000))
-	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+string(wire.ErrTransactionSize)+string(wire.ErrExecAbort))
+	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+tooLarge+string(wire.ErrExecAbort))
 	client.ask("MULTI\r\n"+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
 	small := "GET lock:a\r\n"
-	client.ask("MULTI\r\n"+strings.Repeat(small, 10), "+OK\r\n"+strings.Repeat(wire.Queued, 10))
-	client.ask(small+small+"DISCARD\r\n", string(wire.ErrTransactionSize)+wire.Queued+"+OK\r\n")
-	p.wantReached(t, config.LimitTransaction, 2)
+	client.ask("MULTI\r\n"+strings.Repeat(small, 208), "+OK\r\n"+strings.Repeat(wire.Queued, 208))
+	client.ask(small+small+"DISCARD\r\n", tooLarge+wire.Queued+"+OK\r\n")
+	p.wantReached(t, config.LimitLockCommand, 2)
+	// What may be the upstream's transaction has a limit of its own.
+	held := "PUBLISH channel " + strings.Repeat("x", 2400) + "\r\n"
+	tooLarge = string(wire.ErrTooLarge("transaction", config.LimitTransaction))
+	client.ask("MULTI\r\n"+held+held+held+"DISCARD\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+tooLarge+"+OK\r\n")
+	p.wantReached(t, config.LimitTransaction, 1)
 	if used := p.env.Budget.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}

@@ -74,6 +74,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 			Locker:        instantLocker{},
 			Router:        func() *route.Router { return current.Load().Router },
 			MaxQuarantine: func() time.Duration { return current.Load().Config.MaxQuarantine },
+			MaxReply:      func() int64 { return current.Load().Limits.LockReply },
 			Scripts:       texts,
 			Meter:         meter,
 			Log:           log,

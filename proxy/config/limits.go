@@ -23,7 +23,10 @@ type Limits struct {
 	LoginBulk      int64         `yaml:"login_bulk" range:"1kb 1gb"`           // bytes of one argument before AUTH
 	Query          int64         `yaml:"query" range:"1mb 64gb"`               // bytes of one unfinished command
 	Output         int64         `yaml:"output" range:"64kb 64gb"`             // bytes of messages from the masters that a client has not read
-	Transaction    int64         `yaml:"transaction" range:"64kb 64gb"`        // bytes of commands queued between MULTI and EXEC
+	LockCommand    int64         `yaml:"lock_command" range:"1kb 64mb"`        // bytes of one lock command, and of all of a transaction
+	LockKeys       int           `yaml:"lock_keys" range:"16 1000000"`         // keys of one lock command, and of all commands of a transaction
+	LockReply      int64         `yaml:"lock_reply" range:"64kb 256mb"`        // bytes of a master's answer to a lock command
+	Transaction    int64         `yaml:"transaction" range:"64kb 64gb"`        // bytes of commands queued after MULTI before the first with a key
 	Subscriptions  int           `yaml:"subscriptions" range:"1 2147483647"`   // channels of locks and patterns that one client subscribes to
 	Scripts        int64         `yaml:"scripts" range:"1mb 64gb"`             // bytes of remembered script texts, for all clients together
 	SlowCommand    time.Duration `yaml:"slow_command" range:"0s 8760h"`        // from which on a lock command is in REDLOCK SLOWLOG; 0: none is
@@ -37,6 +40,7 @@ func DefaultLimits() Limits {
 		Bulk: wire.RedisLimits.Bulk, Multibulk: wire.RedisLimits.Multibulk, Inline: int64(wire.RedisLimits.Inline),
 		LoginMultibulk: wire.RedisLimits.LoginMultibulk, LoginBulk: wire.RedisLimits.LoginBulk,
 		Query: 1 << 30, Output: 32 << 20, Transaction: 512 << 20, Subscriptions: 100_000,
+		LockCommand: 1 << 20, LockKeys: 1000, LockReply: 4 << 20,
 		Scripts: 64 << 20, SlowCommand: 100 * time.Millisecond, Memory: 2 << 30,
 	}
 }
@@ -49,10 +53,6 @@ func (l *Limits) Framing() wire.Limits {
 	}
 }
 
-// MasterReply is the number of bytes that a stream may hold for one master at a time. It
-// keeps a broken master from using up the memory that all clients share.
-func (l *Limits) MasterReply() int64 { return l.Memory / 8 }
-
 // A LimitName is a limit's key in the file, and its label in the metric that
 // counts how often it was reached. Package wire has the names of the limits of one command.
 type LimitName = wire.Limit
@@ -64,6 +64,9 @@ const (
 	LimitUnreadTime    LimitName = "unread_time"
 	LimitQuery         LimitName = "query"
 	LimitOutput        LimitName = "output"
+	LimitLockCommand   LimitName = "lock_command"
+	LimitLockKeys      LimitName = "lock_keys"
+	LimitLockReply     LimitName = "lock_reply"
 	LimitTransaction   LimitName = "transaction"
 	LimitSubscriptions LimitName = "subscriptions"
 	LimitScripts       LimitName = "scripts"

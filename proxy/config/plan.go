@@ -45,7 +45,7 @@ func PlanReload(old, next *Config) (Plan, error) {
 	r.changed("restart_delay", ShortDuration(old.RestartDelay), ShortDuration(next.RestartDelay))
 	r.changed("max_quarantine", ShortDuration(old.MaxQuarantine), ShortDuration(next.MaxQuarantine))
 	r.changed("heal", old.Heal, next.Heal)
-	r.plan.Locker = r.plan.Locker || len(r.plan.Changes) > asked || old.Limits.MasterReply() != next.Limits.MasterReply()
+	r.plan.Locker = r.plan.Locker || len(r.plan.Changes) > asked || old.Limits.LockReply != next.Limits.LockReply
 	if old.TLS.Files != nil && next.TLS.Files != nil && old.TLS.Files.Options() != next.TLS.Files.Options() {
 		r.note("tls", old.TLS.Describe(), next.TLS.Describe())
 	}

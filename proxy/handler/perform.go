@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
@@ -46,6 +47,7 @@ func (h *handler) Perform(cmd wire.Command) {
 		h.abort(wire.ErrElsewhere)
 	case h.refusedForUser(user, name, cmd.Args, to):
 	case router.HoldsBack() && h.refusedAsMoving(router, cmd, to):
+	case to.Plane != route.Upstream && h.refusedAsLarge(&settings.Limits, cmd, to):
 	case !to.Ordinary && to.Spec.Is(command.LeavesProtocol):
 		h.abort(wire.ErrUnsupported(name))
 	case to.Spec.Is(command.AboutClients | command.Console):
@@ -178,15 +180,14 @@ func (h *handler) busyOnLocks(ask func()) {
 	h.clients.OnLocks(false)
 }
 
-// holdCopies takes memory for the copies of a large lock command. There is one copy, and two
-// more for each master: the request, and perhaps an undo. The caller must release held.
-// ok is false if the budget has no room.
+// holdCopies takes memory for the copies of a large lock command: the request, and the question
+// to the masters. The streams to the masters take only one large question at a time. The caller
+// must release held. ok is false if the budget has no room.
 func (h *handler) holdCopies(size int) (held int, ok bool) {
 	if size <= conn.LargeBuffer {
 		return 0, true
 	}
-	held = size * (1 + 2*len(h.Env.Active.Load().Masters))
-	return held, h.reserve(held)
+	return 2 * size, h.reserve(2 * size)
 }
 
 // mayAnswer waits until all earlier commands are answered. It returns false if the session
@@ -228,6 +229,35 @@ func (h *handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Ro
 		return false
 	}
 	h.abort(wire.ErrMoving(until))
+	return true
+}
+
+// refusedAsLarge refuses a command that would hold up all other lock commands at the masters,
+// and returns whether it did. Of a Split command the masters get only the lock keys.
+func (h *handler) refusedAsLarge(limits *config.Limits, cmd wire.Command, to route.Route) bool {
+	if int64(len(cmd.Raw)) <= limits.LockCommand && len(to.Keys) <= limits.LockKeys {
+		return false
+	}
+	size, keys := len(cmd.Raw), 0
+	if to.Plane == route.Split {
+		size = 0
+	}
+	for i, at := range to.Keys {
+		if to.Lock[i] && at < len(cmd.Args) {
+			keys++
+			if to.Plane == route.Split {
+				size += len(cmd.Args[at])
+			}
+		}
+	}
+	switch {
+	case int64(size) > limits.LockCommand:
+		h.abort(h.reached(config.LimitLockCommand, wire.ErrTooLarge("lock command", config.LimitLockCommand)))
+	case keys > limits.LockKeys:
+		h.abort(h.reached(config.LimitLockKeys, wire.ErrLockKeys))
+	default:
+		return false
+	}
 	return true
 }
 

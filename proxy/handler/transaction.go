@@ -19,6 +19,8 @@ type transaction struct {
 	multi []byte         // as the client spelled it, for a MONITOR on the upstream
 	calls []lock.Command // queued here, with copies of their arguments
 	bytes int            // the memory that calls take from the budget
+	size  int            // of the queued commands as they came
+	keys  int            // of these commands; one without a key counts, too
 }
 
 // These are rough sizes of what a queued command takes in addition to its bytes.
@@ -92,12 +94,13 @@ func (h *handler) continueHere(name string, cmd wire.Command, to route.Route) {
 // queue keeps a copy of a command for EXEC, and answers QUEUED.
 func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 	t := &h.transaction
-	size := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
-	if !h.mayHold(size) {
-		h.abort(wire.ErrTransactionSize)
+	t.size, t.keys = t.size+len(cmd.Raw), t.keys+max(1, len(to.Keys))
+	memory := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
+	if refusal := h.hold(t.size+h.watched.bytes, memory); refusal != "" {
+		h.abort(refusal)
 		return
 	}
-	t.bytes += size
+	t.bytes += memory
 	args := cmd.CloneArgs()
 	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
 	t.Queued(name, args, to)
@@ -105,14 +108,30 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 	h.Reply(wire.Queued)
 }
 
-// mayHold takes memory for one more part of a transaction: a queued command or the value of
-// a watched key. It returns false if a limit is reached.
-func (h *handler) mayHold(size int) bool {
-	if int64(h.transaction.bytes+h.watched.bytes+size) > h.Env.Active.Load().Limits.Transaction {
-		h.Env.Metrics.LimitReached(string(config.LimitTransaction))
-		return false
+// hold takes memory for one more part of a transaction: a queued command or the value of a
+// watched key. size is that of all parts. It returns an error if a limit is reached. Until a
+// command decides the plane, the upstream may be the one to run the transaction.
+func (h *handler) hold(size, memory int) wire.Error {
+	limits, locks := &h.Env.Active.Load().Limits, h.transaction.State == route.AtLocks
+	most, limit := limits.Transaction, config.LimitTransaction
+	if locks || len(h.watched.locks) > 0 {
+		most, limit = limits.LockCommand, config.LimitLockCommand
 	}
-	return h.reserve(size)
+	switch {
+	case int64(size) > most:
+		return h.reached(limit, wire.ErrTooLarge("transaction", limit))
+	case locks && h.transaction.keys > limits.LockKeys:
+		return h.reached(config.LimitLockKeys, wire.ErrLockKeys)
+	case !h.reserve(memory):
+		return wire.ErrMemory
+	}
+	return ""
+}
+
+// reached counts that a limit was reached, and returns the refusal.
+func (h *handler) reached(limit config.LimitName, refusal wire.Error) wire.Error {
+	h.Env.Metrics.LimitReached(string(limit))
+	return refusal
 }
 
 // executeHere performs EXEC while the upstream does not have the transaction. If no command

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
@@ -36,8 +37,12 @@ func (h *handler) performWatch(cmd wire.Command, spec *command.Spec) {
 		return
 	}
 	size := look.Size()
-	if !h.mayHold(size) {
-		h.ReplyError(wire.ErrTransactionSize)
+	if int64(size+h.watched.bytes) > h.Env.Active.Load().Limits.LockCommand {
+		h.ReplyError(h.reached(config.LimitLockCommand, wire.ErrTooLarge("content of the watched keys", config.LimitLockCommand)))
+		return
+	}
+	if !h.reserve(size) {
+		h.ReplyError(wire.ErrMemory)
 		return
 	}
 	h.watched.bytes += size

@@ -21,6 +21,8 @@ const (
 	errorHolderVanished wire.Error = "-ERR the lock was not taken and its holder could not be read\r\n"
 )
 
+var errorLongReply = wire.ErrTooLarge("reply", "lock_reply")
+
 func errorExpireTime(name string) wire.Error {
 	return wire.Error("-ERR invalid expire time in '" + name + "' command\r\n")
 }

@@ -157,7 +157,8 @@ func (m *fakeLockerMeter) LockCommand(kind, verdict, rule string, seconds float6
 	m.commands = append(m.commands, kind+" "+verdict)
 }
 
-func (m *fakeLockerMeter) Refused(string) {}
+func (m *fakeLockerMeter) Refused(string)      {}
+func (m *fakeLockerMeter) LimitReached(string) {}
 func (m *fakeLockerMeter) Waits(rule string) func(string, time.Duration) {
 	m.note("waits")
 	return func(outcome string, after time.Duration) { m.note(outcome + " after " + after.String()) }
@@ -194,7 +195,7 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route
 	routes := new(atomic.Pointer[route.Router])
 	routes.Store(&route.Router{Rules: rules})
 	plane := New(Config{
-		Locker: locker, Router: routes.Load, MaxQuarantine: func() time.Duration { return 10 * time.Minute },
+		Locker: locker, Router: routes.Load, MaxQuarantine: func() time.Duration { return 10 * time.Minute }, MaxReply: func() int64 { return 4 << 20 },
 		Scripts: scripts.New(1<<20, nil), Meter: meter, Log: slog.New(handler),
 	})
 	return fakeLockerPlane{Plane: plane, routes: routes, locker: locker, meter: meter, log: log}

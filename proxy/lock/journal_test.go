@@ -22,7 +22,7 @@ func withJournal(answer func(any) redlock.Outcome, slow bool) (*Plane, *journal.
 	routes := &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	plane := New(Config{
 		Locker: &fakeLocker{answer: answer}, Router: func() *route.Router { return routes },
-		MaxQuarantine: func() time.Duration { return time.Hour }, Scripts: scripts.New(1<<20, nil),
+		MaxQuarantine: func() time.Duration { return time.Hour }, MaxReply: func() int64 { return 4 << 20 }, Scripts: scripts.New(1<<20, nil),
 		Meter: new(fakeLockerMeter), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Journal: j, IsSlow: func(time.Duration) bool { return slow },
 	})

@@ -163,13 +163,21 @@ func (p *Plane) countKeys(ctx context.Context, call Command) answer {
 // absent or no string.
 func (p *Plane) getKeys(ctx context.Context, call Command) answer {
 	keys, which := call.distinctKeys()
+	most, size := p.MaxReply(), atomic.Int64{}
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
+		if size.Load() > most {
+			return redlock.Outcome{}
+		}
 		o := p.Locker.Get(ctx, call.DB, key)
+		size.Add(int64(len(o.Value)))
 		if o.Verdict != redlock.NoQuorum && o.Err != "" {
 			o.Verdict, o.Err, o.Value = redlock.Lost, "", nil
 		}
 		return o
 	})
+	if size.Load() > most {
+		return rejection(redlock.KindRead, errorLongReply)
+	}
 	a := answer{kind: redlock.KindRead, outcome: join(outcomes), reads: readsValues}
 	if a.outcome.Verdict == redlock.NoQuorum {
 		return a

@@ -3,6 +3,7 @@ package lock
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,17 @@ func TestSeveralKeys(t *testing.T) {
 		if reply := p.ask(t, row.Command); reply != row.reply || len(p.locker.asked) != row.questions {
 			t.Errorf("%s: %q after %d questions, want %q after %d", row.Command, reply, len(p.locker.asked), row.reply, row.questions)
 		}
+	}
+}
+
+// TestLongRepliesOfMGETAreRefused: the values of one MGET have a limit together.
+func TestLongRepliesOfMGETAreRefused(t *testing.T) {
+	p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, strings.Repeat("x", 1<<20))))
+	if got := p.ask(t, "MGET a b c d"); len(got) < 4<<20 {
+		t.Errorf("4 values: %.100q", got)
+	}
+	if got := p.ask(t, "MGET a b c d e"); got != string(errorLongReply) {
+		t.Errorf("5 values: %.100q", got)
 	}
 }
 

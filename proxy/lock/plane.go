@@ -42,6 +42,7 @@ type Locker interface {
 type Meter interface {
 	LockCommand(kind, verdict, rule string, seconds float64)
 	Refused(code string)
+	LimitReached(limit string)
 	LockWithoutTTL()
 	LockBeyondQuarantine()
 	LockWaited(rule string, after time.Duration)
@@ -88,6 +89,7 @@ type Config struct {
 	Locker        Locker
 	Router        func() *route.Router // returns the current one
 	MaxQuarantine func() time.Duration // returns the current one
+	MaxReply      func() int64         // returns the current limit of MGET's values together
 	Scripts       *scripts.Cache
 	Meter         Meter
 	Log           *slog.Logger // at debug level: each command with its first lock key, never a value
@@ -152,6 +154,9 @@ func (p *Plane) note(ctx context.Context, name string, db int, a answer, started
 	}
 	p.remember(name, db, a, took, calls)
 	p.Meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
+	if a.outcome.TooLong > 0 || a.rejected == errorLongReply {
+		p.Meter.LimitReached("lock_reply")
+	}
 	if o := a.outcome; o.Verdict == redlock.NoQuorum && ctx.Err() == nil {
 		if count, due := p.undecided.Due(time.Now()); due {
 			p.Log.Warn("lock commands could not be decided", "error", o.NoQuorumError(),

@@ -83,12 +83,17 @@ const (
 	ErrUpstreamReply    Error = "-NOUPSTREAM the upstream server of this proxy gave an unexpected reply\r\n"
 	ErrTrackingPrefixes Error = "-ERR too many prefixes for CLIENT TRACKING through this proxy\r\n"
 	ErrSubscriptions    Error = "-ERR too many subscriptions to the channels of locks and to patterns through this proxy\r\n"
-	ErrTransactionSize  Error = "-ERR the transaction is larger than this proxy can hold\r\n"
+	ErrLockKeys         Error = "-ERR the lock command or transaction has more keys than limits.lock_keys of this proxy allows\r\n"
 	ErrExecRules        Error = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began\r\n"
 	ErrReservedKey      Error = "-ERR this key is reserved for the proxy's own record of its lock masters\r\n"
 	ErrElsewhere        Error = "-ERR lock keys cannot be copied or moved between databases through this proxy\r\n"
 	ErrMemory           Error = "-ERR this proxy is out of memory for unfinished commands\r\n"
 )
+
+// ErrTooLarge refuses what is larger than a limit of the configuration.
+func ErrTooLarge(what string, limit Limit) Error {
+	return Error("-ERR the " + what + " is larger than limits." + string(limit) + " of this proxy allows\r\n")
+}
 
 // ErrMoving refuses a command on a key that a change of the lock rules moved. It says
 // when clients may use the key again.
