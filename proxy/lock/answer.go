@@ -16,6 +16,7 @@ const (
 	errorTooManyKeys    wire.Error = "-ERR Number of keys can't be greater than number of args\r\n"
 	errorNegativeKeys   wire.Error = "-ERR Number of keys can't be negative\r\n"
 	errorNoScript       wire.Error = "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+	errorCursor         wire.Error = "-ERR invalid cursor\r\n"
 	errorExpireNX       wire.Error = "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n"
 	errorExpireGTLT     wire.Error = "-ERR GT and LT options at the same time are not compatible\r\n"
 	errorHolderVanished wire.Error = "-ERR the lock was not taken and its holder could not be read\r\n"

@@ -2,13 +2,14 @@
 // masters, and their outcome into a reply. Package redlock, behind Locker, decides
 // whether a lock is held. Nothing here does. The package knows no session and no
 // server. Everything about a client comes with each Command. For the settings that a
-// reload may change, it calls two functions of Config.
+// reload may change, it calls three functions of Config.
 //
 // # One command
 //
 // Plane.Do chooses the request by the command's name (decide in plane.go). Commands
 // with a request of their own are parsed as Redis parses them (set.go, expire.go) and
 // sent in commands.go. Those on several keys become one question for each key (keys.go).
+// A scan of a collection becomes a read of the whole (scan.go).
 // All other commands, scripts (eval.go) and transactions (transaction.go) are examined
 // runs: the masters run the command, and its effect on the keys is their vote. Each
 // command ends with an answer (answer.go). The reply, the metric and the log line are

@@ -278,6 +278,8 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		return p.eval(ctx, call, false)
 	case "evalsha", "evalsha_ro":
 		return p.eval(ctx, call, true)
+	case "hscan", "sscan", "zscan":
+		return p.scanElements(ctx, call, name)
 	case "xread", "xreadgroup":
 		if blocking.ReadBlocks(call.Args) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name+" with block"))
