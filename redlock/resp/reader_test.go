@@ -213,3 +213,40 @@ func TestReaderDropsLongReplies(t *testing.T) {
 		}
 	}
 }
+
+// Whatever comes, in whatever pieces: a Reader that drops long replies gives all others as one that
+// drops none, and ends with the same error.
+func FuzzReaderDropsLongReplies(f *testing.F) {
+	for _, v := range replyValues {
+		f.Add([]byte(v.raw+":1\r\n"+v.raw), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, longest uint8) {
+		read := func(drops bool) (replies []string, err error) {
+			r := NewReader(nil, 16, 1<<20)
+			if drops {
+				r.DropLonger(1 << 14) // the same limit for all, 1 MB
+				r.longest = int(longest)
+			}
+			for i := range stream {
+				if err := r.Feed(stream[i : i+1]); err != nil {
+					return replies, err
+				}
+				if whole, err := r.Hold(1); err != nil {
+					return replies, err
+				} else if whole {
+					replies = appendHeld(replies, r)
+				}
+			}
+			return replies, nil
+		}
+		want, whyWant := read(false)
+		for i, reply := range want {
+			if longest > 0 && len(reply) > int(longest) {
+				want[i] = string(tooLong)
+			}
+		}
+		if got, why := read(true); !slices.Equal(got, want) || why != whyWant {
+			t.Errorf("%q %v, want %q %v", got, why, want, whyWant)
+		}
+	})
+}
