@@ -3,6 +3,7 @@ package lease
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"redlock-proxy/redlock"
 )
@@ -26,6 +27,8 @@ func TestWhatIsDueForALock(t *testing.T) {
 	}
 	pending := held
 	pending.pending = true
+	lastPending := renewedAt(57 * second)
+	lastPending.pending = true
 	undecided := held
 	undecided.again = at(4 * second)
 	late := held
@@ -65,6 +68,7 @@ func TestWhatIsDueForALock(t *testing.T) {
 		{"no TTL, released on disconnect", newTerm(0, start, limits), Rule{Release: true}, 600 * second, wait, awaitTTL},
 		{"a TTL too short to be renewed", newTerm(299*time.Millisecond, start, limits), usual, 200 * time.Millisecond, wait, 99 * time.Millisecond},
 		{"the shortest that is renewed", newTerm(300*time.Millisecond, start, limits), usual, 100 * time.Millisecond, renew, 0},
+		{"no answer before its validity is over, after the cap", lastPending, usual, 66 * second, lose, 0},
 		{"for ever, nearly", newTerm(100*365*24*time.Hour, start, limits), Rule{Renew: time.Hour}, 0, wait, 100 * 365 * 24 * time.Hour},
 	} {
 		if act, in := row.term.next(at(row.now), row.rule, limits); act != row.want || in != row.in {
@@ -101,11 +105,27 @@ func TestWhatAReentranceLeaves(t *testing.T) {
 	}
 }
 
-// A machine that was suspended has a monotonic clock that stood still.
-func TestTheWallClockCounts(t *testing.T) {
-	held := newTerm(9*second, start.Round(0), limits)
-	if act, _ := held.next(start.Round(0).Add(time.Hour), Rule{Renew: time.Minute * 600}, limits); act != lose {
-		t.Errorf("step %d after an hour's sleep, want %d", act, lose)
+// stepped returns a time read after the wall clock was stepped. Its monotonic part stays.
+func stepped(t time.Time, by time.Duration) time.Time {
+	wall := (*uint64)(unsafe.Pointer(&t)) // the first field: a flag, 33 bits of seconds, 30 of nanoseconds
+	*wall += uint64(by/time.Second) << 30
+	return t
+}
+
+// A machine that was suspended has a monotonic clock that stood still, and a wall clock may be set
+// back. Whichever says more counts.
+func TestTheClockThatSaysMoreCounts(t *testing.T) {
+	if by := stepped(start, time.Hour); by.Sub(start) != 0 || by.Round(0).Sub(start.Round(0)) != time.Hour {
+		t.Fatal("times have another form now")
+	}
+	held := newTerm(9*second, start, limits)
+	for name, now := range map[string]time.Time{
+		"the machine was suspended": stepped(at(second), time.Hour),
+		"the clock was set back":    stepped(at(10*second), -time.Hour),
+	} {
+		if act, _ := held.next(now, Rule{Renew: 10 * time.Hour}, limits); act != lose {
+			t.Errorf("%s: step %d, want %d", name, act, lose)
+		}
 	}
 }
 
@@ -153,6 +173,13 @@ func TestWhatAClientSetsCounts(t *testing.T) {
 	if act, in := l.next(at(58*second), rule, limits); act != lose || in != 0 {
 		t.Errorf("not renewed since: step %d in %v", act, in)
 	}
+	// A renewal to a longer TTL than the client has set meanwhile proves the client's only.
+	short := newTerm(9*second, start, limits)
+	short.prolonged(3*second, at(2*second), limits)
+	short.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(4 * second)}, 9*second, at(4*second))
+	if short.since != at(4*second) {
+		t.Errorf("a shorter TTL counts from %v", short.since.Sub(start))
+	}
 	// An answer to a renewal that began before the client's change does not make the
 	// lock older.
 	l.prolonged(9*second, at(40*second), limits)
@@ -181,5 +208,30 @@ func TestWhatAClientSetsCounts(t *testing.T) {
 	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(75 * second)}, 9*second, at(76*second))
 	if l.since != at(54*second) {
 		t.Errorf("what is left counts from %v", l.since.Sub(start))
+	}
+}
+
+// All copies have ended by the end of the longest TTL that one of them may have got.
+func TestWhenAllCopiesHaveEnded(t *testing.T) {
+	const never = -1
+	for name, row := range map[string]struct {
+		change func(l *term)
+		want   time.Duration
+	}{
+		"as it was taken":                {func(*term) {}, 9 * second},
+		"a renewal has no answer":        {func(l *term) { l.pending = true }, 14 * second},
+		"a renewal was undecided":        {func(l *term) { l.answered(redlock.Outcome{}, 9*second, at(2*second)) }, 11 * second},
+		"a command was undecided":        {func(l *term) { l.attempted(20*second, at(second)) }, 21 * second},
+		"a PERSIST was undecided":        {func(l *term) { l.attempted(0, at(second)) }, never},
+		"and after that another TTL":     {func(l *term) { l.attempted(0, at(second)); l.attempted(second, at(2*second)) }, never},
+		"it has no TTL":                  {func(l *term) { l.prolonged(0, at(second), limits) }, never},
+		"it has none, and one was to be": {func(l *term) { l.prolonged(0, at(second), limits); l.attempted(second, at(2*second)) }, never},
+	} {
+		l := newTerm(9*second, start, limits)
+		row.change(&l)
+		ends := l.ends(at(5 * second))
+		if row.want == never != ends.IsZero() || row.want != never && ends != at(row.want) {
+			t.Errorf("%s: %v", name, ends.Sub(start))
+		}
 	}
 }
