@@ -58,6 +58,9 @@ func TestScriptsAreKnownByTheirSHA1(t *testing.T) {
 	ask("EVALSHA "+sha+" 1 k v", "run 0 [EVALSHA "+sha+" 1 k v] on [k] script return 1")
 	ask("EVALSHA_RO "+strings.ToUpper(sha)+" 1 k", "run 0 [EVALSHA_RO "+strings.ToUpper(sha)+" 1 k] on [k] script return 1 readonly")
 	ask("EVAL_RO "+text+" 2 k k", "run 0 [EVAL_RO return 1 2 k k] on [k] readonly")
+	ask(`EVAL_RO return\x202 1 k`, "run 0 [EVAL_RO return 2 1 k] on [k] readonly")
+	other := fmt.Sprintf("%x", sha1.Sum([]byte("return 2")))
+	ask("EVALSHA_RO "+other+" 1 k", "run 0 [EVALSHA_RO "+other+" 1 k] on [k] script return 2 readonly")
 }
 
 // TestRejectedEvalAsksNobody: a rejected EVAL asks no master and registers no text.

@@ -44,6 +44,8 @@ func TestSeveralKeys(t *testing.T) {
 		{"UNLINK free", ":0\r\n", 1},
 		{"DEL held lost held2", noQuorum, 3},
 		{"DEL hash lost", noQuorum, 2},
+		{"DEL lost held", noQuorum, 2},
+		{"DEL hash held", "-" + fakeLockerRefused.Err + "\r\n", 2},
 		{"DEL held hash", "-" + fakeLockerRefused.Err + "\r\n", 2},
 		{"EXISTS held held free held2", ":3\r\n", 3},
 		{"TOUCH held held", ":2\r\n", 1},

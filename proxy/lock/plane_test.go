@@ -58,6 +58,9 @@ func TestCommandsBecomeRequests(t *testing.T) {
 		{"SET k v NX GET PX 5", fakeLockerValue(redlock.Lost, "held"), "acquire 0 k v 5ms get", "$4\r\nheld\r\n", "acquire lost"},
 		{"SET k v NX GET PX 5", fakeLockerLost, "acquire 0 k v 5ms get", string(errorHolderVanished), "acquire error"},
 		{"SET k v NX GET PX 5", fakeLockerRefused, "acquire 0 k v 5ms get", wrongType, "acquire error"},
+		{"SET k v NX GET PX 5", redlock.Outcome{Verdict: redlock.Lost, Err: fakeLockerRefused.Err}, "acquire 0 k v 5ms get", wrongType, "acquire error"},
+		{"SET k v NX GET PX 5", fakeLockerNoQuorum, "acquire 0 k v 5ms get", noQuorum, "acquire noquorum"},
+		{"SET k v NX PX 2", fakeLockerLost, "acquire 0 k v 2ms", "$-1\r\n", "acquire lost"},
 		{"SET k v NX EXAT 946684810", fakeLockerWon, "acquire 0 k v 10s", "+OK\r\n", "acquire won"},
 		{"SET k v NX PXAT 1", fakeLockerWon, "exists 0 k", "$-1\r\n", "read lost"},
 		{"SET k v NX PXAT 1", fakeLockerLost, "exists 0 k", "+OK\r\n", "read won"},
@@ -78,6 +81,14 @@ func TestCommandsBecomeRequests(t *testing.T) {
 		{"SET k v EX 3 GET", fakeLockerWon, "swap 0 k v 3s", "$-1\r\n", "swap won"},
 		{"SET k v GET EXAT 5", fakeLockerValue(redlock.Won, "old"), "release 0 k get", "$3\r\nold\r\n", "release won"},
 
+		{"SET k v GET EX 0", fakeLockerWon, "", "-ERR invalid expire time in 'set' command\r\n", "swap error"},
+		{"SET k v GET FAST", fakeLockerWon, "", "-ERR syntax error\r\n", "swap error"},
+		{"SET k v GET IFEQ old", fakeLockerReply("$3\r\nold\r\n"), "run 0 [SET k v GET IFEQ old] on [k]", "$3\r\nold\r\n", "run won"},
+		{"SET k v IFEQ old PX 2", fakeLockerReply("$-1\r\n"), "run 0 [SET k v IFEQ old PX 2] on [k]", "$-1\r\n", "run won"},
+		{"SET k v IFNE old PXAT 1", fakeLockerReply("$-1\r\n"), "run 0 [SET k v IFNE old PXAT 1] on [k]", "$-1\r\n", "run won"},
+		{"GETDEL k", redlock.Outcome{Verdict: redlock.NoQuorum, Err: fakeLockerRefused.Err, Voting: 2, Answered: 2, Asked: 5, Needed: 3}, "release 0 k get", noQuorum, "release noquorum"},
+		{"GETEX k SOON 2", fakeLockerReply("-ERR syntax error\r\n"), "run 0 [GETEX k SOON 2] on [k]", "-ERR syntax error\r\n", "run won"},
+		{"SORT k", fakeLockerReply("*0\r\n"), "run 0 [SORT k] on [k]", "*0\r\n", "run won"},
 		{"SET k v", fakeLockerReply("+OK\r\n"), "run 0 [SET k v] on [k]", "+OK\r\n", "run won"},
 		{"SET k v XX PX 5", fakeLockerReply("$-1\r\n"), "run 0 [SET k v XX PX 5] on [k]", "$-1\r\n", "run won"},
 		{"SET k v xx exat 946684801", fakeLockerReply("+OK\r\n"), "run 0 [SET k v xx PX 1000] on [k]", "+OK\r\n", "run won"},
@@ -315,7 +326,11 @@ func TestUndecidedCommandsAreLogged(t *testing.T) {
 func TestExpectedValue(t *testing.T) {
 	stored := map[string]string{"k": "1", "l": "2"}
 	p := newFakeLockerPlane(func(request any) redlock.Outcome {
-		if get, ok := request.(fakeLockerGet); ok && stored[get.Key.(string)] != "" {
+		get, ok := request.(fakeLockerGet)
+		if ok && stored[get.Key.(string)] == "undecided" {
+			return fakeLockerNoQuorum
+		}
+		if ok && stored[get.Key.(string)] != "" {
 			return fakeLockerValue(redlock.Won, stored[get.Key.(string)])
 		}
 		return fakeLockerLost
@@ -345,7 +360,14 @@ func TestExpectedValue(t *testing.T) {
 	expect(ask(0, "GETSET absent v"), "swap 0 absent v 0s")
 	stored["k"] = ""
 	ask(0, "GET k")
-	expect(ask(0, "GETSET k v"), "swap 0 k v 0s") // seen to be gone since
+	expect(ask(0, "GETSET k v"), "swap 0 k v 0s")        // seen to be gone since
+	for _, read := range []string{"GET l", "MGET k l"} { // undecided reads show nothing
+		ask(0, "GET l")
+		stored["l"] = "undecided"
+		ask(0, read)
+		stored["l"] = "2"
+		expect(ask(0, "GETSET l v"), "swap 0 l v 0s expecting 2")
+	}
 }
 
 // TestReservedKey: the plane refuses every command on it.

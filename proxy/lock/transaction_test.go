@@ -1,11 +1,13 @@
 package lock
 
 import (
+	"crypto/sha1"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -53,6 +55,50 @@ func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 	}
 }
 
+// A transaction of no commands does nothing but what its watches do.
+func TestATransactionOfNoCommands(t *testing.T) {
+	p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerReply("*0\r\n")))
+	if reply := string(p.Exec(t.Context(), nil, Transaction{Watches: []*redlock.Watch{{}}})); reply != "*0\r\n" || len(p.locker.asked) != 1 {
+		t.Errorf("%q, asked %q", reply, p.locker.requests())
+	}
+}
+
+func TestWatchTellsOfALostQuorum(t *testing.T) {
+	p := newFakeLockerPlane(nil)
+	if w, reply := p.Watch(t.Context(), 0, [][]byte{[]byte("k")}); w == nil || reply != "" {
+		t.Errorf("%v %q", w, reply)
+	}
+	p.locker.blind = true
+	if w, reply := p.Watch(t.Context(), 0, [][]byte{[]byte("k")}); w != nil || !strings.HasPrefix(string(reply), "-QUORUMLOST ") {
+		t.Errorf("without a quorum: %v %q", w, reply)
+	}
+}
+
+// The masters get the texts of the scripts that are known, and answer in the client's protocol.
+func TestTransactionsKnowScripts(t *testing.T) {
+	sha := func(text string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(text))) }
+	for _, row := range []struct {
+		commands []string
+		version  wire.Version
+		scripts  string
+	}{
+		{[]string{"EVALSHA " + sha("new") + " 1 k"}, wire.RESP2, "[]"},
+		{[]string{"EVAL new 1 k", "EVALSHA " + sha("new") + " 1 k"}, wire.RESP3, "[new]"},
+		{[]string{"EVAL_RO new 1 k", "EVALSHA_RO " + sha("new") + " 1 k"}, wire.RESP2, "[new]"},
+	} {
+		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerReply("*0\r\n")))
+		transaction := Transaction{Version: row.version}
+		for _, line := range row.commands {
+			transaction.Commands = append(transaction.Commands, fakeLockerCall(line))
+		}
+		p.Exec(t.Context(), nil, transaction)
+		r := p.locker.asked[0].(redlock.RunRequest)
+		if got := fmt.Sprintf("%s", r.Scripts); got != row.scripts || r.RESP3 != (row.version == wire.RESP3) {
+			t.Errorf("%q: scripts %s, RESP3 %v", row.commands, got, r.RESP3)
+		}
+	}
+}
+
 // So does a command outside of MULTI.
 func TestCommandsTellWhatTheyDelete(t *testing.T) {
 	for line, deletes := range map[string]string{
@@ -74,6 +120,11 @@ func TestCommandsTellWhatTheyDelete(t *testing.T) {
 		"SET k v":               "",
 		"SET k v IFEQ w PXAT 1": "",
 		"LPOP k":                "",
+		"SORT k":                "",
+		"GEORADIUS k 1 2 3 m":   "",
+
+		"GEORADIUS j 1 2 3 m STORE k":       "[k]",
+		"GEORADIUSBYMEMBER j x 3 m STORE k": "[k]",
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, "x")))
 		p.Do(t.Context(), nil, fakeLockerCall(line))
