@@ -48,7 +48,7 @@ var subjects = []subject{
 	{dir: "redlock", judges: []string{"redlock"}, functions: []string{
 		"Locker.Acquire", "Locker.Extend", "Locker.Swap", "Locker.acquireInTurn", "Locker.extendMissed", "Locker.extendOnce",
 		"Locker.release", "Locker.releaseValue", "acquisition.Keep", "acquisition.askOnce", "acquisition.takeBack", "lookAnswer.goesOnAs",
-		"SwapRequest.another", "looks.begin", "looks.deletable",
+		"SwapRequest.another", "looks.deletable",
 	}},
 	{dir: "proxy/lock", judges: []string{"proxy/lock", "proxy"}},
 	{dir: "proxy/lease", judges: []string{"proxy/lease", "proxy"}},

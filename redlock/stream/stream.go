@@ -260,7 +260,7 @@ func (s *Stream) Beat(now time.Time, always bool) {
 	if s.state != up {
 		return
 	}
-	// rule: a connection on which bytes come is not given up
+	// A connection on which bytes come is not given up.
 	if stall := s.stall(); s.waited(now) > stall && now.Sub(s.arrived) > stall {
 		s.link.Close()
 		return
