@@ -215,6 +215,48 @@ func TestTimelineAReleaseOfALateGrantIsNotPutBack(t *testing.T) {
 	})
 }
 
+// A quorum deletes the lock, and some say so too late. The client hears of no quorum. It releases again,
+// through another proxy, and hears that there is no lock. So no late vote may put a copy back for good.
+func TestTimelineALockThatAQuorumDeletedLateStaysReleased(t *testing.T) {
+	for _, row := range []struct{ script, then string }{
+		{"ok ok ok@80ms ok@80ms ok@80ms", "A A - - -"},
+		{"ok ok@70ms ok@80ms ok@90ms ok@90ms", "A A - - -"},
+	} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			other := w.another(timelineConfig())
+			w.put("A A A A A", time.Hour)
+			w.play(row.script)
+			if o := w.eval(compareAndDelete+"\n--\\", tokenA); o.Verdict != NoQuorum {
+				t.Errorf("%v %q", o.Verdict, o.Reply)
+			}
+			again := bytesOf([]string{"EVAL", compareAndDelete + "\n--\\", "1", key, tokenA})
+			wantReply(t, other.Run(t.Context(), RunRequest{Keys: bytesOf([]string{key}), Args: again}), ":0\r\n")
+			w.elapse(0)
+			w.wantValues(row.then)
+			w.elapse(enough)
+			w.wantValues("- - - - -")
+		})
+	}
+}
+
+// A late deletion is put back unless it completes a quorum of deletions.
+func TestTimelineALateDeletionIsPutBackUnlessItReleases(t *testing.T) {
+	for _, row := range []struct{ script, then string }{
+		{"ok ok@80ms hang hang hang", "A A A A A"},
+		{"ok ok ok@80ms hang hang", "A A - A A"},
+	} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.put("A A A A A", time.Hour)
+			w.play(row.script)
+			if o := w.eval(compareAndDelete+"\n--\\", tokenA); o.Verdict != NoQuorum {
+				t.Errorf("%v %q", o.Verdict, o.Reply)
+			}
+			w.elapse(0)
+			w.wantValues(row.then)
+		})
+	}
+}
+
 // A master that was stopped creates the lock late, with its full TTL. The release that
 // follows must not take it for a later lock.
 func TestTimelineAScriptThatReleasesReachesALateGrant(t *testing.T) {

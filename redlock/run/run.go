@@ -159,10 +159,6 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 			}
 			return verdict
 		},
-		Settler: ballot.SettleFunc[effect.Result](func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
-			r.note(a, verdict)
-			u.settleVote(b, &r, r.won(b.Answers, verdict), i, a)
-		}),
 	}
 	for _, text := range r.Scripts {
 		q.Load = append(q.Load, stream.NewLoadable(text))
@@ -180,6 +176,11 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		q.Creates = true
 	}
 	ask := func() *ballot.Ballot[effect.Result] {
+		deleted := &deletions{}
+		q.Settler = ballot.SettleFunc[effect.Result](func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
+			r.note(a, verdict)
+			u.settleVote(b, &r, r.won(b.Answers, verdict), deleted, i, a)
+		})
 		b := ballot.Poll(u.box, frames, q)
 		r.earlier.meet(b.Answers)
 		return b

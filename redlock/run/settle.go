@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
@@ -57,7 +59,7 @@ func (u *Runner) raise(db int, ttl time.Duration) ballot.Verdict {
 
 // settleVote applies the verdict to one master. What the master did against the verdict
 // is put back. A deletion or an extension that it missed is queued.
-func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *effect.Result, i int, a quorum.Answer[effect.Result]) {
+func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *effect.Result, deleted *deletions, i int, a quorum.Answer[effect.Result]) {
 	if won != nil && a.State.Heard() && r.rule.Same(a.Value, *won) {
 		return
 	}
@@ -84,6 +86,9 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		before, after := a.Value.Before[k], a.Value.After[k]
 		due := effect.Due(won, k, before, after, r.Scrap, u.box.Masters.Limits().MasterTimeout)
 		switch did := effect.Compare(after, due); {
+		case did == effect.Created && won == nil && deleted.byQuorum(b, k, i, before):
+			u.mender.Mend(r.DB, string(r.Keys[k])) // what was put back elsewhere
+			continue
 		case did == effect.Created && u.revoked.since(b.Started, copyOf(i, r.DB, r.Keys[k], due)):
 			continue
 		case did == effect.Created:
@@ -104,6 +109,34 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		}
 		u.box.Undone(i, a.State)
 	}
+}
+
+// deletions are the copies that masters deleted in a ballot that was not won.
+type deletions struct {
+	mu  sync.Mutex
+	all []deletion
+}
+
+type deletion struct {
+	key int
+	was effect.Image
+	by  quorum.Set
+}
+
+// byQuorum notes that a master deleted its copy of key k. It tells whether that came late, and a quorum
+// has deleted the same lock by now. Then the lock is released, and nobody may hold it again: its client
+// may have repeated the release elsewhere, and heard that there is no lock. What only lists those that wait
+// is no lock.
+func (d *deletions) byQuorum(b *ballot.Ballot[effect.Result], k, master int, was effect.Image) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := slices.IndexFunc(d.all, func(e deletion) bool { return e.key == k && effect.SameContent(e.was, was) })
+	if at < 0 {
+		at, d.all = len(d.all), append(d.all, deletion{key: k, was: was})
+	}
+	d.all[at].by |= 1 << master
+	isLate := b.Answers[master].State == quorum.Awaited
+	return isLate && d.all[at].by.Len() >= quorum.Size(len(b.Answers)) && !isQueue(was)
 }
 
 // mendUnguarded starts to mend what a won run deleted and a master has that did not pass its guard, or was
