@@ -140,7 +140,7 @@ func (a releaseAnswer) alike(b releaseAnswer) bool { return resp.Equivalent(a.re
 // returns false if the script must be examined. Then nothing was done that matters to a
 // second run, but for gaveUp.
 func (u *Runner) runRecognised(r *Request) (o ballot.Outcome, ok bool) {
-	if r.ReadOnly || r.script == nil || r.script.release == nil {
+	if r.script == nil || r.script.release == nil {
 		return o, false
 	}
 	call, fits := r.script.release.In(r.Args)
@@ -305,11 +305,11 @@ func reachAfter(l *stream.Lifetime, pttl []byte) {
 }
 
 // scriptText is the text of the one script that the request runs. It is nil if there is
-// no such script, or its text is not known, or EVAL_RO runs it, which takes and releases
-// nothing.
+// no such script, or its text is not known, or it only reads (EVAL_RO), so it takes and
+// releases nothing.
 func (r *Request) scriptText() []byte {
 	switch {
-	case r.Transaction != nil:
+	case r.Transaction != nil || r.ReadOnly:
 		return nil
 	case len(r.Scripts) == 1:
 		return r.Scripts[0]

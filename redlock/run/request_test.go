@@ -256,6 +256,26 @@ func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 	}
 }
 
+// A script that only reads takes and releases nothing, whatever it does elsewhere.
+func TestAScriptThatOnlyReadsIsNotLearned(t *testing.T) {
+	text := []byte("return redis.call('del', KEYS[1])")
+	for _, row := range []struct {
+		name  string
+		r     Request
+		knows bool
+	}{
+		{"EVAL", Request{Args: [][]byte{[]byte("EVAL"), text}}, true},
+		{"EVALSHA", Request{Args: wordsOf("EVALSHA sha"), Scripts: [][]byte{text}}, true},
+		{"EVAL_RO", Request{Args: [][]byte{[]byte("EVAL_RO"), text}, ReadOnly: true}, false},
+		{"EVALSHA_RO", Request{Args: wordsOf("EVALSHA_RO sha"), Scripts: [][]byte{text}, ReadOnly: true}, false},
+		{"MULTI", Request{Transaction: [][][]byte{{[]byte("EVAL"), text}}}, false},
+	} {
+		if knows := row.r.scriptText() != nil; knows != row.knows {
+			t.Errorf("%s: its script is known: %v", row.name, knows)
+		}
+	}
+}
+
 // A release whose own errors look like a master's is examined, because its reply alone does not
 // show who speaks.
 func TestReleasesThatAreRecognised(t *testing.T) {
