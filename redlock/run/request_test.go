@@ -223,7 +223,7 @@ func TestPossibleGrants(t *testing.T) {
 	}
 }
 
-// A master that missed a won run deletes the lock that the others deleted, or gives it its new expiry.
+// A master that missed a won run deletes the lock that the others deleted or replaced, or gives it its new expiry.
 func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 	now := time.Now()
 	for _, row := range []struct {
@@ -235,7 +235,9 @@ func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 		{"me/5000>me/9000", "expire in 9s"},
 		{"me/5000>me", ""},
 		{"me/5000>me/0", ""},
-		{"me/5000>you/9000", ""},
+		{"me/5000>you/9000", "release for a time"},
+		{"me>you", "release"},
+		{"5>6", ""},
 		{"me/5000>me/5000", ""},
 		{"A:1>-", ""},
 	} {

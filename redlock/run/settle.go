@@ -170,7 +170,8 @@ func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*st
 }
 
 // missedRun returns what a master that missed a won run must do by value, if the lock is
-// a string: delete it, or give it its new expiry.
+// a string: delete it, or give it its new expiry. A copy that has another value on the others
+// goes, too: nobody holds it any more. But a counter stays, because it is united with theirs.
 func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 	var debts []*stream.Debt
 	for k, did := range x.Changes() {
@@ -181,7 +182,7 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 		d := &stream.Debt{Key: string(keys[k]), Value: string(v)}
 		left, given := x.Before[k].PTTL, x.After[k].PTTL
 		switch {
-		case did == effect.Deleted:
+		case did == effect.Deleted, did == effect.Changed && !counts(v):
 			if d.Script = stream.ReleaseScript; left >= 0 {
 				d.Life = stream.NewLifetime(now.Add(time.Duration(left) * time.Millisecond))
 			}
@@ -193,6 +194,11 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 		debts = append(debts, d)
 	}
 	return debts
+}
+
+func counts(value []byte) bool {
+	_, isNumber := resp.ParseDecimal(value)
+	return isNumber
 }
 
 // putBack restores what a master deleted although the run was not won, such as a popped
