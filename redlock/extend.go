@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/renew"
@@ -37,6 +38,7 @@ func (r ExtendRequest) command() [][]byte {
 // extension is what one master did.
 type extension struct {
 	of      reading // what the key holds there
+	endless bool    // it had no TTL
 	changed bool    // it changed the TTL
 	refusal string  // the command's error reply
 }
@@ -76,7 +78,8 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 }
 
 func (l *Locker) extendOnce(ctx context.Context, r ExtendRequest, key string) Outcome {
-	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), r.command()...)
+	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
+	frames = resp.AppendCommand(frames, r.command()...)
 	b := ballot.Poll(l.box, frames, ballot.Question[extension]{
 		Kind: KindExtend,
 		DB:   r.DB,
@@ -86,14 +89,15 @@ func (l *Locker) extendOnce(ctx context.Context, r ExtendRequest, key string) Ou
 		Creates: true,
 		TTL:     l.masters.Covered(r.TTL),
 		Gives:   r.TTL,
-		Replies: 2,
+		Replies: 3,
 		Parse: func(replies [][]byte) (extension, error) {
 			v, err := parseReading(replies[0])
-			if resp.IsError(replies[1]) {
-				return extension{refusal: resp.ErrorText(replies[1])}, ballot.ReadAs(replies[1], true)
+			left, _ := resp.ParseInteger(replies[1])
+			if resp.IsError(replies[2]) {
+				return extension{refusal: resp.ErrorText(replies[2])}, ballot.ReadAs(replies[2], true)
 			}
-			n, ok := resp.ParseInteger(replies[1])
-			return extension{of: v, changed: n == 1}, cmp.Or(err, ballot.ReadAs(replies[1], ok))
+			n, ok := resp.ParseInteger(replies[2])
+			return extension{of: v, endless: left == effect.NoExpiry, changed: n == 1}, cmp.Or(err, ballot.ReadAs(replies[2], ok))
 		},
 		Vote: func(e extension) Vote { return ballot.VoteOf(e.changed) },
 		Decide: func(answers []quorum.Answer[extension], _ time.Duration) Verdict {
@@ -131,7 +135,7 @@ func (l *Locker) extendMissed(b *ballot.Ballot[extension], i int, a quorum.Answe
 		return
 	}
 	end := b.Started.Add(r.TTL)
-	l.masters.At(i).Stream(r.DB).Deliver(&stream.Debt{Script: stream.ExpireScript, Key: b.Keys[0], Value: string(e.of.value), Ttl: end}, time.Now(), true)
+	l.masters.At(i).Stream(r.DB).Deliver(&stream.Debt{Script: stream.ExpireScript, Key: b.Keys[0], Value: string(e.of.value), Ttl: end, Endless: e.endless}, time.Now(), true)
 }
 
 // RenewRequest asks for the extension of a lock for its holder.

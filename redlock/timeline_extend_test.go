@@ -142,6 +142,32 @@ func TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes(t *testing.T) {
 	})
 }
 
+// A lock was taken without TTL, and gets one while a master is away until the lock has ended. Its copy
+// there would live for ever. But a short value may be that of a later lock.
+func TestTimelineACopyWithoutTTLEndsWhenItsMasterIsBack(t *testing.T) {
+	extend := func(w *timeline) Outcome { o, _ := w.extend(10 * second); return o }
+	script := func(w *timeline) Outcome {
+		return w.locker.Run(context.Background(), RunRequest{Keys: bytesOf([]string{key}), Transaction: [][][]byte{bytesOf([]string{"PEXPIRE", key, "10000"})}})
+	}
+	for name, give := range map[string]func(w *timeline) Outcome{"PEXPIRE": extend, "MULTI": script} {
+		for holds, after := range map[string]string{"A A A A A": "- - - - -", "1 1 1 1 1": "- - - - 1"} {
+			t.Run(name+" "+holds, func(t *testing.T) {
+				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+					w.put(holds, 0)
+					w.play("ok ok ok ok down")
+					if o := give(w); o.Verdict != Won {
+						t.Errorf("%+v", o)
+					}
+					w.elapse(20 * second)
+					w.masters[4].restart(true)
+					w.elapse(5 * second)
+					w.wantValues(after)
+				})
+			})
+		}
+	}
+}
+
 // An extension that was won is asked for once.
 func TestTimelineAnExtensionIsNotRepeated(t *testing.T) {
 	cfg := timelineConfig()
@@ -150,7 +176,7 @@ func TestTimelineAnExtensionIsNotRepeated(t *testing.T) {
 		w.put("A A A A A", 10*second)
 		o, took := w.extend(20 * second)
 		w.wantVerdict(o, took, Won, time.Millisecond)
-		w.wantHeard(0, "GET, PEXPIRE")
+		w.wantHeard(0, "GET, PTTL, PEXPIRE")
 	})
 }
 

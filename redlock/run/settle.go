@@ -187,7 +187,7 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 				d.Life = stream.NewLifetime(now.Add(time.Duration(left) * time.Millisecond))
 			}
 		case did == effect.Moved && given > 0:
-			d.Script, d.Ttl = stream.ExpireScript, now.Add(time.Duration(given)*time.Millisecond)
+			d.Script, d.Ttl, d.Endless = stream.ExpireScript, now.Add(time.Duration(given)*time.Millisecond), left == effect.NoExpiry
 		default:
 			continue
 		}

@@ -30,6 +30,8 @@ type Debt struct {
 	Value  string
 	Life   *Lifetime // of the instance of the lock; nil: it never ends
 	Ttl    time.Time // when the lock shall expire; zero unless Script is ExpireScript
+	// Endless means that the lock had no TTL before, so its copy stays for ever where Ttl is not told.
+	Endless bool
 	// Blind means that a write of the key was unanswered when the connection broke, or is
 	// so when the debt is sent behind it. The master may execute that write late, with a
 	// full, fresh TTL. Then the remaining TTL does not distinguish this instance from a
@@ -61,7 +63,8 @@ func (d *Debt) over(now time.Time) bool {
 		return false
 	}
 	if !d.Ttl.IsZero() {
-		return !now.Before(d.Ttl)
+		// A short value may be that of a later lock, which has no TTL yet.
+		return !now.Before(d.Ttl) && !(d.Endless && len(d.Value) >= ShortValue)
 	}
 	end, ends := d.Life.end()
 	return !d.Blind && ends && now.After(end)
