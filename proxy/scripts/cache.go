@@ -17,7 +17,9 @@ const scriptOverhead = 256
 
 // A Cache remembers the script texts that any client has sent, so that an EVALSHA can
 // run on masters that have not seen the text yet. All sessions share it, and it is
-// safe for concurrent use. When it is full, it forgets the least recently used text.
+// safe for concurrent use. When it is full, it forgets the least recently used text that
+// has not run on lock keys, and those that have only for their like: an application with
+// many scripts on ordinary keys does not drive out those of locks.
 // No text is exempt. Clients send a forgotten text again after NOSCRIPT.
 type Cache struct {
 	forgotten func()
@@ -25,12 +27,14 @@ type Cache struct {
 	mu       sync.Mutex
 	maxBytes int
 	bytes    int
-	recent   list.List // of *cachedScript, the most recently used in front
+	locking  list.List // of *cachedScript that have run on lock keys, the most recently used in front
+	ordinary list.List // of all others
 	bySHA    map[scriptSHA]*list.Element
 }
 
 type cachedScript struct {
 	sha      scriptSHA
+	in       *list.List
 	text     []byte
 	acquires bool
 	shape    Shape
@@ -47,31 +51,51 @@ func (c *Cache) SetLimit(maxBytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.maxBytes = maxBytes
-	c.makeRoom(0)
+	c.makeRoom(0, &c.ordinary, &c.locking)
 }
 
-// Register keeps a copy of a text, unless the text is larger than the whole cache. It
-// does not allocate if it knows the text. It returns the text's Shape.
-func (c *Cache) Register(text []byte) Shape {
+// Register keeps a copy of a text that runs on lock keys, unless the text is larger than the
+// whole cache. It does not allocate if it knows the text.
+func (c *Cache) Register(text []byte) { c.keep(text, true) }
+
+// keep is Register for any text. It returns the text's Shape.
+func (c *Cache) keep(text []byte, locks bool) Shape {
 	sha := scriptSHA(sha1.Sum(text))
-	c.mu.Lock()
-	known, ok := c.bySHA[sha]
-	if ok {
-		c.recent.MoveToFront(known)
-	}
-	c.mu.Unlock()
-	if ok {
-		return known.Value.(*cachedScript).shape
+	if known := c.use(sha, locks); known != nil {
+		return known.shape
 	}
 	script := &cachedScript{sha: sha, text: append([]byte{}, text...), shape: shapeOf(binary.BigEndian.Uint64(sha[:])|1, text)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if size := len(text) + scriptOverhead; c.bySHA[sha] == nil && size <= c.maxBytes {
-		c.makeRoom(size)
-		c.bySHA[sha] = c.recent.PushFront(script)
+	size, before := len(text)+scriptOverhead, []*list.List{&c.ordinary}
+	if script.in = &c.ordinary; locks {
+		script.in, before = &c.locking, append(before, &c.locking)
+	}
+	if c.bySHA[sha] == nil && size <= c.maxBytes && c.makeRoom(size, before...) {
+		c.bySHA[sha] = script.in.PushFront(script)
 		c.bytes += size
 	}
 	return script.shape
+}
+
+// use makes a text the most recently used one. It returns nil if it does not know the text. The
+// caller must not read acquires.
+func (c *Cache) use(sha scriptSHA, locks bool) *cachedScript {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.bySHA[sha]
+	if !ok {
+		return nil
+	}
+	script := known.Value.(*cachedScript)
+	if locks && script.in == &c.ordinary {
+		script.in.Remove(known)
+		script.in = &c.locking
+		c.bySHA[sha] = script.in.PushFront(script)
+		return script
+	}
+	script.in.MoveToFront(known)
+	return script
 }
 
 // Acquires tells whether Acquired was called for this text.
@@ -94,31 +118,34 @@ func (c *Cache) Acquired(text []byte) {
 	}
 }
 
-// makeRoom forgets the least recently used texts until there is room for size bytes.
-// size is at most maxBytes. The caller holds the mutex.
-func (c *Cache) makeRoom(size int) {
-	for c.bytes+size > c.maxBytes {
-		script := c.recent.Remove(c.recent.Back()).(*cachedScript)
-		delete(c.bySHA, script.sha)
-		c.bytes -= len(script.text) + scriptOverhead
-		if c.forgotten != nil {
-			c.forgotten()
+// makeRoom forgets the least recently used texts of the first list, then those of the next,
+// until there is room for size bytes. The caller holds the mutex.
+func (c *Cache) makeRoom(size int, from ...*list.List) (room bool) {
+	for _, in := range from {
+		for c.bytes+size > c.maxBytes && in.Len() > 0 {
+			script := in.Remove(in.Back()).(*cachedScript)
+			delete(c.bySHA, script.sha)
+			c.bytes -= len(script.text) + scriptOverhead
+			if c.forgotten != nil {
+				c.forgotten()
+			}
 		}
 	}
+	return c.bytes+size <= c.maxBytes
 }
 
-// Get finds a text by its SHA1 in hex, in upper or lower case. The text is shared, so
-// the caller must not change it.
+// Get finds a text that runs on lock keys by its SHA1 in hex, in upper or lower case. The text
+// is shared, so the caller must not change it.
 func (c *Cache) Get(sha []byte) (text []byte, ok bool) {
-	script := c.get(sha)
+	script := c.get(sha, true)
 	if script == nil {
 		return nil, false
 	}
 	return script.text, true
 }
 
-// get returns nil if it does not know the text. The caller must not read acquires.
-func (c *Cache) get(sha []byte) *cachedScript {
+// get is use for a SHA1 in hex.
+func (c *Cache) get(sha []byte, locks bool) *cachedScript {
 	var sum scriptSHA
 	if len(sha) != hex.EncodedLen(len(sum)) {
 		return nil
@@ -126,21 +153,15 @@ func (c *Cache) get(sha []byte) *cachedScript {
 	if _, err := hex.Decode(sum[:], sha); err != nil {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, ok := c.bySHA[sum]
-	if !ok {
-		return nil
-	}
-	c.recent.MoveToFront(known)
-	return known.Value.(*cachedScript)
+	return c.use(sum, locks)
 }
 
 // Flush forgets every text, as SCRIPT FLUSH does.
 func (c *Cache) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recent.Init()
+	c.locking.Init()
+	c.ordinary.Init()
 	clear(c.bySHA)
 	c.bytes = 0
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,8 +60,42 @@ func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	if _, ok := c.Get([]byte(big)); ok || c.bytes != 3*size {
 		t.Errorf("a text larger than the cache is kept: %v, %d bytes", ok, c.bytes)
 	}
-	if len(c.bySHA) != c.recent.Len() {
-		t.Errorf("%d names for %d texts", len(c.bySHA), c.recent.Len())
+	if len(c.bySHA) != c.locking.Len() {
+		t.Errorf("%d names for %d texts", len(c.bySHA), c.locking.Len())
+	}
+}
+
+// However many scripts run on ordinary keys, those that run on lock keys stay.
+func TestScriptsOfOrdinaryKeysDriveOutNoneOfLocks(t *testing.T) {
+	text := func(i int) []byte { return fmt.Appendf(nil, "return %03d", i) }
+	name := func(i int) []byte { return fmt.Appendf(nil, "%x", sha1.Sum(text(i))) }
+	c := New(3*(len(text(0))+scriptOverhead), nil)
+	ordinary := func(i int) { c.Learn("eval", [][]byte{nil, text(i), []byte("0")}) }
+	wantKnown := func(which ...int) {
+		t.Helper()
+		for i := range 20 {
+			if known := c.get(name(i), false) != nil; known != slices.Contains(which, i) {
+				t.Errorf("script %d is known: %v", i, known)
+			}
+		}
+	}
+	ordinary(0)
+	c.Register(text(1))
+	ordinary(2)
+	if _, known := c.Get(name(0)); !known { // it has run on ordinary keys, and runs on lock keys now
+		t.Error("an EVALSHA on lock keys does not find the text of an EVAL on others")
+	}
+	for i := 3; i < 10; i++ {
+		ordinary(i)
+	}
+	wantKnown(0, 1, 9)
+	c.Register(text(9))
+	ordinary(10) // there is no room for it
+	wantKnown(0, 1, 9)
+	c.Register(text(11))
+	wantKnown(1, 9, 11)
+	if c.Flush(); c.bytes != 0 || c.locking.Len()+c.ordinary.Len() > 0 {
+		t.Errorf("%d bytes are left after a flush", c.bytes)
 	}
 }
 
@@ -91,7 +126,7 @@ func TestScriptCacheIsShared(t *testing.T) {
 	}
 	sessions.Wait()
 	sum := 0
-	for e := c.recent.Front(); e != nil; e = e.Next() {
+	for e := c.locking.Front(); e != nil; e = e.Next() {
 		sum += len(e.Value.(*cachedScript).text) + scriptOverhead
 	}
 	if sum != c.bytes || sum > c.maxBytes {

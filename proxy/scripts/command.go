@@ -76,7 +76,7 @@ func (c *Cache) existsOnBoth(fromUpstream []byte, names [][]byte) []byte {
 	reply := redcon.AppendArray(nil, len(names))
 	for i, sha := range names {
 		exists := ":0\r\n"
-		if _, known := c.Get(sha); known && (i >= len(upstream) || string(upstream[i]) == ":1\r\n") {
+		if c.get(sha, false) != nil && (i >= len(upstream) || string(upstream[i]) == ":1\r\n") {
 			exists = ":1\r\n"
 		}
 		reply = append(reply, exists...)
@@ -90,11 +90,11 @@ func (c *Cache) existsOnBoth(fromUpstream []byte, names [][]byte) []byte {
 func (c *Cache) Learn(name string, args [][]byte) Shape {
 	switch {
 	case (name == "eval" || name == "eval_ro") && len(args) > 1:
-		return c.Register(args[1])
+		return c.keep(args[1], false)
 	case name == "script|load" && len(args) == 3:
-		return c.Register(args[2])
+		return c.keep(args[2], false)
 	case name == "evalsha" && len(args) > 1:
-		if script := c.get(args[1]); script != nil {
+		if script := c.get(args[1], false); script != nil {
 			return script.shape
 		}
 	}
