@@ -43,6 +43,38 @@ func TestWake(t *testing.T) {
 	}
 }
 
+// A slowConn is closed when the other side has read the closing message, as over TLS.
+type slowConn struct {
+	net.Conn
+	closing, read chan struct{}
+}
+
+func (c slowConn) Close() error {
+	close(c.closing)
+	<-c.read
+	return c.Conn.Close()
+}
+
+// A client that does not read the closing message holds up nobody: the process wakes each client
+// when it ends.
+func TestACloseThatWaitsHoldsUpNobody(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	c := slowConn{near, make(chan struct{}), make(chan struct{})}
+	sock := NewSocket(c, &Clock{})
+	closed, woken := make(chan struct{}), make(chan struct{})
+	go func() { _ = sock.Close(); close(closed) }()
+	<-c.closing
+	go func() { sock.Wake(); sock.ClearWake(); sock.ReadUntil(time.Now()); close(woken) }()
+	select {
+	case <-woken:
+	case <-time.After(30 * time.Second):
+		t.Error("a wake waits for the close")
+	}
+	close(c.read)
+	<-closed
+}
+
 func TestSilentAndStalled(t *testing.T) {
 	sock, far, clock := pair(t)
 	clock.Advance(int64(time.Minute))

@@ -161,6 +161,9 @@ func (s *Socket) CloseWrite() {
 
 // Close closes the connection. An attached one first sends what the kernel takes at once.
 func (s *Socket) Close() error {
+	if !s.Attachable() { // TLS may wait for seconds until the other side reads the closing message; nobody else may
+		return s.Conn.Close()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if on := s.on.Load(); on != nil {
