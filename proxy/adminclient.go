@@ -20,6 +20,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/redlock/resp"
 )
 
 // healthcheckTimeout is shorter than the usual timeout of a container engine's check.
@@ -91,7 +92,7 @@ func Check(ctx context.Context, cfg *config.Config, all bool) inspect.Report {
 	}
 	for _, found := range running.Unruled {
 		pattern := []byte(found.Pattern)
-		matches := func(glob string) bool { return route.GlobMatch(glob, pattern) }
+		matches := func(glob string) bool { return resp.GlobMatch(glob, pattern) }
 		if cfg.Locks.Covers(route.AnyDB, pattern) || slices.ContainsFunc(cfg.Ignore, matches) {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/pubsub"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // fakeMasters publish to sessions what a test says, as redlock's listener does.
@@ -78,7 +78,7 @@ func (m *fakeMasters) publish(channel, payload string) {
 			s.hear(redlock.Event{Kind: redlock.EventMessage, Channel: []byte(channel), Payload: []byte(payload)})
 		}
 		for want, wanted := range s.wants {
-			if pattern, ok := strings.CutPrefix(want, "pattern "); ok && wanted && route.GlobMatch(pattern, []byte(channel)) {
+			if pattern, ok := strings.CutPrefix(want, "pattern "); ok && wanted && resp.GlobMatch(pattern, []byte(channel)) {
 				s.hear(redlock.Event{Kind: redlock.EventPatternMessage, Pattern: []byte(pattern), Channel: []byte(channel), Payload: []byte(payload)})
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/journal"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/inspect"
@@ -56,7 +55,7 @@ func (c *Console) Held(ctx context.Context, glob string, count int) (h Held, ok 
 		return h, false
 	}
 	seen, unclear := map[keyInDB]bool{}, map[keyInDB]bool{} // a key comes once for each master, or more often
-	matches := func(key []byte) bool { return glob == "" || glob == "*" || route.GlobMatch(glob, key) }
+	matches := func(key []byte) bool { return glob == "" || glob == "*" || resp.GlobMatch(glob, key) }
 	all := c.Reader.Walk(ctx,
 		func(db int, key []byte) bool {
 			return matches(key) && rules.Find(db, key) != nil && string(key) != redlock.MarkerKey && !seen[keyInDB{db, string(key)}]

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
@@ -91,7 +90,7 @@ func (s collectionScan) appendPage(dst []byte, elements [][]byte, group int) []b
 	for g := range slices.Chunk(elements, group) {
 		text, _ := resp.ParseBulk(g[0])
 		switch {
-		case s.pattern != nil && !route.GlobMatch(string(s.pattern), text):
+		case s.pattern != nil && !resp.GlobMatch(string(s.pattern), text):
 		case s.noValues:
 			page = append(page, g[0])
 		default:

@@ -1,6 +1,10 @@
 package route
 
-import "bytes"
+import (
+	"bytes"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // Lock libraries use more keys than the lock: lists of waiters, latches, counters
 // and channels. They derive the names from the lock's name. These keys go where the
@@ -103,7 +107,7 @@ func (r Rules) coversCompanion(db int, key []byte) bool {
 func (r Rules) namesCompanion(db int, key []byte) bool {
 	for i := range r {
 		for _, glob := range r[i].Companions {
-			if r[i].in(db) && (glob == "*" || GlobMatch(glob, key)) {
+			if r[i].in(db) && (glob == "*" || resp.GlobMatch(glob, key)) {
 				return true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/redlock/resp"
 )
 
 // When the lock rules change, some keys move: from the upstream to the masters, or
@@ -206,5 +207,5 @@ func (r Rule) comprises(other Rule) bool {
 		}
 	}
 	prefix, isPrefix := strings.CutSuffix(r.Match, "*")
-	return r.Match == other.Match || isPrefix && isLiteral(prefix) && len(other.Match) > len(prefix) && strings.HasPrefix(other.Match, prefix)
+	return r.Match == other.Match || isPrefix && resp.IsLiteral(prefix) && len(other.Match) > len(prefix) && strings.HasPrefix(other.Match, prefix)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/redlock/resp"
 )
 
 func TestRulesFind(t *testing.T) {
@@ -76,13 +77,13 @@ func TestGlobTable(t *testing.T) {
 		{"*a*b*", "xaxbx", true}, {"*a*b*", "xbxa", false}, {"*?", "", false}, {"a*?", "a", false},
 		{"[\x80-\xff]", "\xc3", true}, {"\xff", "\xff", true},
 	} {
-		if got := GlobMatch(row.pattern, []byte(row.text)); got != row.match {
+		if got := resp.GlobMatch(row.pattern, []byte(row.text)); got != row.match {
 			t.Errorf("%q on %q: %t", row.pattern, row.text, got)
 		}
 	}
 }
 
-// TestGlobAgreesWithRedis compares GlobMatch with SSCAN MATCH. The texts are short and
+// TestGlobAgreesWithRedis compares resp.GlobMatch with SSCAN MATCH. The texts are short and
 // made of the bytes that have a meaning in a glob.
 func TestGlobAgreesWithRedis(t *testing.T) {
 	server := proxytest.StartRedis(t)
@@ -120,7 +121,7 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 		}
 		for text := range texts {
 			want := slices.Contains(page[1].([]any), any(text))
-			if got := GlobMatch(pattern, []byte(text)); got != want {
+			if got := resp.GlobMatch(pattern, []byte(text)); got != want {
 				t.Errorf("%q on %q: %t", pattern, text, got)
 			}
 			if want {
@@ -136,7 +137,7 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 // A pattern with many stars takes polynomial time. Without globFrom's second result
 // this test would not end within the age of the universe.
 func TestGlobOfManyStars(t *testing.T) {
-	if GlobMatch(strings.Repeat("a*", 50)+"b", []byte(strings.Repeat("a", 300))) {
+	if resp.GlobMatch(strings.Repeat("a*", 50)+"b", []byte(strings.Repeat("a", 300))) {
 		t.Error("matches")
 	}
 }

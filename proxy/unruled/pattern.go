@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/redlock/resp"
 )
 
 // A Found is a pattern of keys that are used as locks.
@@ -66,7 +67,7 @@ func (p *patterns) count(key []byte, db int, now time.Time) *Found {
 	glob := patternOf(space[:0], key)
 	found := p.all[string(glob)]
 	for i := 0; found == nil && i < len(p.merged); i++ {
-		if route.GlobMatch(p.merged[i], glob) {
+		if resp.GlobMatch(p.merged[i], glob) {
 			found = p.all[p.merged[i]]
 		}
 	}
@@ -91,7 +92,7 @@ func (p *patterns) insert(glob string, now time.Time) *Found {
 		wider := glob[:from] + "*" + glob[to:]
 		var siblings []string
 		for other := range p.all {
-			if route.GlobMatch(wider, []byte(other)) {
+			if resp.GlobMatch(wider, []byte(other)) {
 				siblings = append(siblings, other)
 			}
 		}
@@ -134,7 +135,7 @@ func (p *patterns) merge(wider string, siblings []string) *Found {
 // mark notes that a key is no lock.
 func (p *patterns) mark(key []byte) {
 	for glob, found := range p.all {
-		found.Mixed = found.Mixed || route.GlobMatch(glob, key)
+		found.Mixed = found.Mixed || resp.GlobMatch(glob, key)
 	}
 }
 
@@ -151,7 +152,7 @@ func (p *patterns) list(rules route.Rules, ignored []string) []Found {
 }
 
 func anyMatches(globs []string, key []byte) bool {
-	return slices.ContainsFunc(globs, func(glob string) bool { return route.GlobMatch(glob, key) })
+	return slices.ContainsFunc(globs, func(glob string) bool { return resp.GlobMatch(glob, key) })
 }
 
 // wordsFromTheEnd yields where the words of a pattern begin and end, the last one first. It leaves out a word

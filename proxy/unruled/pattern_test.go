@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/route"
+	"redlock-proxy/redlock/resp"
 )
 
 func TestPatternOf(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPatternOf(t *testing.T) {
 		"17:4":                                             "*:*",
 	} {
 		got := string(patternOf(nil, []byte(key)))
-		if !route.GlobMatch(got, []byte(key)) {
+		if !resp.GlobMatch(got, []byte(key)) {
 			t.Errorf("%q does not match its pattern %q", key, got)
 		}
 		if got != want {
@@ -51,7 +51,7 @@ func FuzzPatternOf(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
 		glob := patternOf(nil, key)
-		if !route.GlobMatch(string(glob), key) || len(glob) > longestPattern+1 {
+		if !resp.GlobMatch(string(glob), key) || len(glob) > longestPattern+1 {
 			t.Errorf("%q becomes %q", key, glob)
 		}
 	})

@@ -13,6 +13,7 @@
 //   - Equivalent compares two masters' replies to one command. It ignores differences
 //     that masters in the same state may show.
 //   - AppendCommand and its parts write.
+//   - GlobMatch matches what Redis calls a pattern.
 //
 // The package imports nothing of this module and starts no goroutine. Its only state is
 // in a Scanner and a Reader, each of which belongs to one goroutine.
