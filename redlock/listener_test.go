@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,40 @@ func TestListenerHearsAMessageOnce(t *testing.T) {
 		a.want(t, "chan:free")
 		b.want(t, "ch*>chan:free")
 		other.want(t, "")
+	})
+}
+
+// A message costs a master the same, however many patterns it might match: the masters are asked
+// for one, and the proxy compares.
+func TestListenerAsksForOnePattern(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a, b := newListenerLog(w.locker), newListenerLog(w.locker)
+		for i := range 1000 {
+			a.PSubscribe(t.Context(), fmt.Sprintf("unlike%d*", i), "c?an", "unlike*")
+		}
+		b.PSubscribe(t.Context(), "ch[a]n", "*")
+		w.wantListening(1, "*")
+		w.publish("free", 1, 2, 3, 4, 5)
+		w.elapse(10 * second)
+		a.want(t, "c?an>chan:free")
+		heard := strings.Split(b.take(), ", ")
+		slices.Sort(heard)
+		if !slices.Equal(heard, []string{"*>chan:free", "ch[a]n>chan:free"}) {
+			t.Errorf("heard %q", heard)
+		}
+		b.PUnsubscribe("*", "never")
+		a.Close()
+		w.wantListening(1, "*")
+		w.publish("again", 1, 2, 3, 4, 5)
+		w.elapse(10 * second)
+		a.want(t, "")
+		b.want(t, "ch[a]n>chan:again")
+		b.PUnsubscribe("ch[a]n")
+		w.wantListening(1, "")
+		b.PSubscribe(t.Context(), "ch*")
+		w.publish("last", 1, 2, 3, 4, 5)
+		w.elapse(10 * second)
+		b.want(t, "ch*>chan:last")
 	})
 }
 

@@ -5,6 +5,9 @@
 // hear something until a while after the last one. A Subscriber says what it wants to
 // hear, and receives one Event at a time.
 //
+// The masters are asked for one pattern, and the Hub compares with those of the subscribers: a
+// master compares a message with each pattern of all clients, and no lock is voted for meanwhile.
+//
 // A Hub passes on a message once a quorum of masters has published it (heard.go), and
 // the change of a key once a quorum has reported it (keychanges.go). If no quorum does
 // so, it passes them on after a while, so that none is lost. If it listened to fewer

@@ -22,11 +22,11 @@ import (
 // After the last incident that a quorum published, those masters can only begin another
 // one, and one of them is in every quorum.
 
-// A message is a published message. If byPattern is set, it came for a pattern and not
+// A message is a published message. If byPattern is set, it came for everyChannel and not
 // for the name of its channel.
 type message struct {
-	byPattern                 bool
-	pattern, channel, payload string
+	byPattern        bool
+	channel, payload string
 }
 
 // An incident is one publication, as far as masters have reported it.
@@ -81,7 +81,7 @@ func newHeard(masters int, tell func(message)) *heard {
 }
 
 func (m message) bytes() int {
-	return len(m.pattern) + len(m.channel) + len(m.payload) + incidentBytes
+	return len(m.channel) + len(m.payload) + incidentBytes
 }
 
 // alive records that something arrived from a master. It must be called before the

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -280,7 +281,7 @@ func (l *Hub) published(m message, r *listener, now time.Time) {
 
 func (m message) topic() topic {
 	if m.byPattern {
-		return topic{ofPattern, m.pattern}
+		return everyChannel
 	}
 	return topic{ofChannel, m.channel}
 }
@@ -292,11 +293,18 @@ func (l *Hub) tellMessage(m message) {
 		return
 	}
 	e := Event{Kind: EventMessage, Channel: []byte(m.channel), Payload: []byte(m.payload)}
-	if m.byPattern {
-		e.Kind, e.Pattern = EventPatternMessage, []byte(m.pattern)
-	}
 	for s := range sub.wanted {
-		s.tell(e)
+		if !m.byPattern {
+			s.tell(e)
+			continue
+		}
+		e.Kind = EventPatternMessage
+		for pattern := range s.patterns {
+			if resp.GlobMatch(pattern, e.Channel) {
+				e.Pattern = []byte(pattern)
+				s.tell(e)
+			}
+		}
 	}
 }
 

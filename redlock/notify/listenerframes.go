@@ -33,7 +33,7 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 	case kind == "message" && len(parts) == 3:
 		r.hub.published(message{channel: text(1), payload: text(2)}, r, now)
 	case kind == "pmessage" && len(parts) == 4:
-		r.hub.published(message{byPattern: true, pattern: text(1), channel: text(2), payload: text(3)}, r, now)
+		r.hub.published(message{byPattern: true, channel: text(2), payload: text(3)}, r, now)
 	case kind == "invalidate" && len(parts) == 2:
 		return r.invalidated(parts[1], now)
 	case kind == "pong" && len(parts) == 2:

@@ -46,6 +46,7 @@ type Subscriber struct {
 
 	// Guarded by hub.mu:
 	topics    map[topic]*subscription
+	patterns  map[string]struct{} // that want everyChannel
 	keys      map[string]struct{}
 	prefixes  map[string]struct{}
 	informed  bool // a call of Track has returned
@@ -63,6 +64,7 @@ func (l *Hub) Subscriber(hear func(Event)) *Subscriber {
 		hub:      l,
 		hear:     hear,
 		topics:   map[topic]*subscription{},
+		patterns: map[string]struct{}{},
 		keys:     map[string]struct{}{},
 		prefixes: map[string]struct{}{},
 	}
@@ -79,6 +81,11 @@ func (s *Subscriber) Subscribe(ctx context.Context, channels ...string) {
 // Unsubscribe ends Subscribe for these channels. Messages that arrived before may still
 // be heard.
 func (s *Subscriber) Unsubscribe(channels ...string) { s.leave(ofChannel, channels) }
+
+// everyChannel is the one pattern that the masters are asked for. Each master would compare each
+// message with all patterns of all subscribers, and send it once for each that matches, while
+// locks wait for it.
+var everyChannel = topic{ofPattern, "*"}
 
 // PSubscribe is Subscribe for channels that match Redis's glob patterns.
 func (s *Subscriber) PSubscribe(ctx context.Context, patterns ...string) {
@@ -136,7 +143,12 @@ func (s *Subscriber) want(ctx context.Context, kind topicKind, names []string) {
 	}
 	subs := make([]*subscription, 0, len(names))
 	for _, name := range names {
-		subs = append(subs, l.want(s, topic{kind, strings.Clone(name)}))
+		t := topic{kind, strings.Clone(name)}
+		if kind == ofPattern {
+			s.patterns[t.name] = struct{}{}
+			t = everyChannel
+		}
+		subs = append(subs, l.want(s, t))
 	}
 	l.mu.Unlock()
 	l.await(ctx, subs)
@@ -150,7 +162,11 @@ func (s *Subscriber) leave(kind topicKind, names []string) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	for _, name := range names {
-		s.hub.leave(s, topic{kind, name})
+		if kind != ofPattern {
+			s.hub.leave(s, topic{kind, name})
+		} else if delete(s.patterns, name); len(s.patterns) == 0 {
+			s.hub.leave(s, everyChannel)
+		}
 	}
 }
 
