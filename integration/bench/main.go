@@ -10,7 +10,7 @@
 // median and the extremes of these ratios.
 //
 // It needs redis-server and redis-benchmark (Debian packages redis-server and redis-tools).
-// If nutcracker, which is twemproxy, is missing, its rows say so.
+// If nutcracker, which is twemproxy, or etcd is missing, its rows say so.
 package main
 
 import (
@@ -34,6 +34,7 @@ var sections = []section{
 	{"examined", measureExamined},
 	{"contention", measureContention},
 	{"hung", measureHungMasters},
+	{"gap", measureGap},
 	{"locks-listed", measureLocksListed},
 	{"passthrough", measurePassThrough},
 	{"large", measureLargeReply},

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"redlock-proxy/integration/child"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A lockService is something that grants locks and goes on when one of its servers is killed.
+type lockService struct {
+	name  string
+	start func(ctx context.Context, b *bench) (*runningService, error)
+}
+
+type runningService struct {
+	clients []lockClient
+	kill    func() // kills the server whose loss hurts most
+}
+
+// gapClients take and release locks of their own in each service.
+const gapClients = 4
+
+// errNotInstalled: a service is left out, because its program is missing.
+var errNotInstalled = errors.New("is not installed")
+
+// measureGap kills a server of each service while clients take locks, and measures the
+// longest time in which no client got one. Each round starts new servers.
+func measureGap(ctx context.Context, b *bench) error {
+	services := []lockService{
+		{"a master of the proxy's five is killed", startProxyService},
+		{"the primary is killed, three Sentinels promote its replica after 1 s", startSentinelService},
+		{"the leader of three etcd is killed", startEtcdService},
+	}
+	redis.SetLogger(noLog{}) // failed dials are what is measured
+	gaps, usual := map[string]spread{}, map[string]spread{}
+	for round := range b.rounds {
+		for i := range services {
+			s := services[(i+round)%len(services)]
+			running, err := s.start(ctx, b)
+			if errors.Is(err, errNotInstalled) {
+				if round == 0 {
+					b.cannot(s.name, err.Error())
+				}
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			watched, failures, err := running.watch(ctx, b.length)
+			b.endSection()
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			b.say("%s, round %d, %s: %v; errors: %v", b.section, round+1, s.name, watched, failures)
+			gaps[s.name] = append(gaps[s.name], watched["gap"])
+			usual[s.name] = append(usual[s.name], watched["usual"])
+		}
+	}
+	for _, s := range services {
+		if len(gaps[s.name]) > 0 {
+			b.report(s.name+": longest time without a grant", gaps[s.name], "ms", bar{},
+				fmt.Sprintf("%s ms before the kill", amount(usual[s.name].median(), "")))
+		}
+	}
+	return nil
+}
+
+// grants are the times at which clients got locks, and how often they got which error instead.
+type grants struct {
+	sync.Mutex
+	times  []time.Time
+	errors map[string]int
+}
+
+type noLog struct{}
+
+func (noLog) Printf(context.Context, string, ...any) {}
+
+// watch has the clients take locks for a while, kills the server, and waits until locks have
+// been granted again for a second, but for five seconds after the kill at least.
+func (s *runningService) watch(ctx context.Context, quiet time.Duration) (figures, map[string]int, error) {
+	running, end := context.WithCancel(ctx)
+	seen := grants{errors: map[string]int{}}
+	var clients sync.WaitGroup
+	for _, client := range s.clients {
+		clients.Go(func() { seen.collect(running, client) })
+	}
+	defer clients.Wait()
+	defer end()
+	rest(ctx, quiet)
+	killed := time.Now()
+	s.kill()
+	for {
+		rest(ctx, 50*time.Millisecond)
+		switch now := time.Now(); {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case now.Sub(killed) > 2*patience:
+			return nil, nil, fmt.Errorf("no lock was granted for %v after the kill", 2*patience)
+		case now.Sub(killed) > 5*time.Second && seen.flow(killed, now):
+			end()
+			clients.Wait()
+			return seen.figures(killed), seen.errors, nil
+		}
+	}
+}
+
+// collect has one client take and release locks until ctx ends.
+func (g *grants) collect(ctx context.Context, client lockClient) {
+	for ctx.Err() == nil {
+		key := "lock:gap:" + nextToken()
+		held, err := client.acquire(ctx, key)
+		if err == nil && held {
+			g.Lock()
+			g.times = append(g.times, time.Now())
+			g.Unlock()
+			err = client.release(ctx, key)
+		}
+		if err != nil && ctx.Err() == nil {
+			g.Lock()
+			g.errors[err.Error()]++
+			g.Unlock()
+		}
+		rest(ctx, time.Millisecond) // so that clients leave the servers processor time
+	}
+}
+
+// flow tells whether locks have been granted for a second after the kill, and still are.
+func (g *grants) flow(killed, now time.Time) bool {
+	g.Lock()
+	defer g.Unlock()
+	first := slices.IndexFunc(g.times, func(t time.Time) bool { return t.After(killed) })
+	return first >= 0 && now.Sub(g.times[first]) > time.Second && now.Sub(slices.MaxFunc(g.times, time.Time.Compare)) < 200*time.Millisecond
+}
+
+// figures are the longest time between two grants that ended before the kill, the longest
+// that ended after it.
+func (g *grants) figures(killed time.Time) figures {
+	slices.SortFunc(g.times, time.Time.Compare)
+	found := figures{"grants": float64(len(g.times))}
+	for i := 1; i < len(g.times); i++ {
+		name := "gap"
+		if g.times[i].Before(killed) {
+			name = "usual"
+		}
+		found[name] = max(found[name], float64(g.times[i].Sub(g.times[i-1]).Microseconds())/1000)
+	}
+	return found
+}
+
+// startProxyService starts five masters and a proxy with its default timeouts.
+func startProxyService(ctx context.Context, b *bench) (*runningService, error) {
+	c, err := b.startServers(ctx, 5)
+	if err != nil {
+		return nil, err
+	}
+	c.proxy, err = b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
+	if err != nil {
+		return nil, err
+	}
+	s := &runningService{kill: c.masters[0].Kill}
+	for range gapClients {
+		s.clients = append(s.clients, b.redisLocks(redis.NewClient(&redis.Options{Addr: c.proxy.addr(), MaxRetries: -1, PoolSize: 1})))
+	}
+	return s, nil
+}
+
+// redisLocks is an ordinary client that locks by SET NX PX.
+type redisLocks struct{ *redis.Client }
+
+func (b *bench) redisLocks(client *redis.Client) redisLocks {
+	b.atEnd(func() { client.Close() })
+	return redisLocks{client}
+}
+
+func (r redisLocks) acquire(ctx context.Context, key string) (bool, error) {
+	return r.SetNX(ctx, key, nextToken(), lockTTL).Result()
+}
+
+func (r redisLocks) release(ctx context.Context, key string) error { return r.Del(ctx, key).Err() }
+
+// startSentinelService starts a primary, a replica, and three Sentinels that agree after a
+// second that the primary is down. Their own default is thirty seconds.
+func startSentinelService(ctx context.Context, b *bench) (*runningService, error) {
+	primary, err := b.startRedis(ctx, "the primary")
+	if err != nil {
+		return nil, err
+	}
+	replica, err := b.startRedis(ctx, "the replica")
+	if err != nil {
+		return nil, err
+	}
+	follower, err := dialLean(ctx, replica.addr())
+	if err != nil {
+		return nil, err
+	}
+	defer follower.close()
+	if _, err := follower.do("REPLICAOF", "127.0.0.1", fmt.Sprint(primary.port)); err != nil {
+		return nil, err
+	}
+	var sentinels []string
+	for range 3 {
+		address, err := b.startSentinel(ctx, primary.port)
+		if err != nil {
+			return nil, err
+		}
+		sentinels = append(sentinels, address)
+	}
+	for _, address := range sentinels {
+		if err := knowsAll(ctx, address, len(sentinels)-1); err != nil {
+			return nil, err
+		}
+	}
+	s := &runningService{kill: primary.Kill}
+	for range gapClients {
+		s.clients = append(s.clients, b.redisLocks(redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: "locks", SentinelAddrs: sentinels, MaxRetries: -1, PoolSize: 1,
+		})))
+	}
+	return s, nil
+}
+
+func (b *bench) startSentinel(ctx context.Context, primary int) (address string, err error) {
+	port, err := child.FreePort()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(b.scratch, fmt.Sprintf("sentinel-%d.conf", port))
+	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor locks 127.0.0.1 %d 2\nsentinel down-after-milliseconds locks 1000\n", port, b.scratch, primary)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	server, err := child.Start("a Sentinel", "redis-server", file, "--sentinel")
+	if err != nil {
+		return "", err
+	}
+	b.atEnd(server.Kill)
+	address = child.Loopback(port)
+	return address, untilServing(ctx, server, func(ctx context.Context) error {
+		client, err := dialLean(ctx, address)
+		if err == nil {
+			client.close()
+		}
+		return err
+	})
+}
+
+// knowsAll waits until a Sentinel knows the replica and the other Sentinels.
+func knowsAll(ctx context.Context, address string, others int) error {
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: address})
+	defer sentinel.Close()
+	for until := time.Now().Add(patience); ; rest(ctx, 50*time.Millisecond) {
+		known, err := sentinel.Master(ctx, "locks").Result()
+		if err == nil && known["num-slaves"] == "1" && known["num-other-sentinels"] == fmt.Sprint(others) {
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(until) {
+			return errors.Join(ctx.Err(), err, fmt.Errorf("the Sentinel at %s does not know the others: %s", address, strings.Join([]string{known["num-slaves"], known["num-other-sentinels"]}, ", ")))
+		}
+	}
+}
+
+func installed(program, debian string) error {
+	if _, err := exec.LookPath(program); err != nil {
+		return fmt.Errorf("%s %w; Debian package %s", program, errNotInstalled, debian)
+	}
+	return nil
+}
