@@ -28,7 +28,7 @@ type AcquireRequest struct {
 // Acquire takes the lock on a quorum of masters, or on none. Won: the client holds it,
 // with a validity above zero. Lost: somebody holds it, or the votes were split to the
 // last try; with Get, Value is the holder's. ctx must end when the client has gone. A lock
-// that is won after that is given back.
+// that is won after that is given back, and the outcome is that of a client that has gone.
 func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	key, value := ballot.Copies(r.Key, r.Value)
 	task := loop.FromContext(ctx)
@@ -40,8 +40,8 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	for try := 0; ; try++ {
 		o, granted, again, err := l.acquireInTurn(a, !r.Get)
 		switch again = again && l.settings().Retry.May(try, o); {
-		case err != nil:
-			return Outcome{Verdict: Lost}
+		case err != nil, o.Verdict == Lost && granted > 0 && ctx.Err() != nil:
+			return ballot.Abandoned() // nil would say that somebody holds the lock
 		case !again && (o.Verdict != Lost || granted == 0 && !r.Get):
 			return o
 		}
@@ -71,7 +71,7 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 		select {
 		case <-time.After(rand.N(l.settings().Retry.Delay + 1)):
 		case <-ctx.Done():
-			return Outcome{Verdict: Lost}
+			return ballot.Abandoned()
 		}
 	}
 }

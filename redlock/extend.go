@@ -62,7 +62,7 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		// rule: an extension takes its turn
 		[]string{key}, lane.Queueing{Next: true})
 	if err != nil {
-		return Outcome{Verdict: Lost}
+		return ballot.Abandoned()
 	}
 	defer turn.Leave()
 	o := l.extendOnce(ctx, r, key)

@@ -33,7 +33,7 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value) // debts outlive the call
 	turn, err := l.lanes.Enter(ctx, r.DB, []string{string(r.Key)}, lane.Queueing{})
 	if err != nil {
-		return Outcome{Verdict: Lost}
+		return ballot.Abandoned()
 	}
 	defer turn.Leave()
 	b := ballot.Poll(l.box, r.append(nil), ballot.Question[reading]{

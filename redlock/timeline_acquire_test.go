@@ -257,8 +257,8 @@ func TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), 4*time.Millisecond)
 				defer cancel()
 				o := w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 10 * second})
-				if o.Verdict == Won {
-					t.Errorf("won by a client that has gone")
+				if o.Verdict != NoQuorum {
+					t.Errorf("a client that has gone hears %v", o.Verdict)
 				}
 				w.elapse(second)
 				for i, m := range w.masters {
@@ -269,6 +269,30 @@ func TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client that has closed its side may still read. What was not tried is neither refused nor
+// granted, whatever the key holds.
+func TestTimelineWhatIsNotTriedForAClientThatSendsNoMoreIsUnknown(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		k := []byte(key)
+		for name, o := range map[string]Outcome{
+			"acquire":     w.locker.Acquire(gone, AcquireRequest{Key: k, Value: []byte(tokenA), TTL: 10 * second}),
+			"acquire GET": w.locker.Acquire(gone, AcquireRequest{Key: k, Value: []byte(tokenA), TTL: 10 * second, Get: true}),
+			"extend":      w.locker.Extend(gone, ExtendRequest{Key: k, TTL: 10 * second}),
+			"swap":        w.locker.Swap(gone, SwapRequest{Key: k, Value: []byte(tokenA)}),
+			"run":         w.locker.Run(gone, RunRequest{Keys: [][]byte{k}, Args: bytesOf([]string{"HSET", key, "f", "v"})}),
+			"token":       w.locker.Token(gone, TokenRequest{Key: k, Value: []byte(tokenA)}),
+		} {
+			if o.Verdict != NoQuorum || o.Split() || o.NoQuorumError() != "QUORUMLOST the command was given up, because the client has closed its side of the connection" {
+				t.Errorf("%s: %v %s", name, o.Verdict, o.NoQuorumError())
+			}
+		}
+		w.elapse(second)
+		w.wantHeard(0, "")
+	})
 }
 
 // A lock without TTL takes a second round trip. A client that has gone in the meantime

@@ -44,7 +44,7 @@ func TestTimelineATokenIsForTheHolderOnly(t *testing.T) {
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if o := w.locker.Token(gone, TokenRequest{Key: []byte(key), Value: []byte(tokenA)}); o.Verdict != Lost {
+		if o := w.locker.Token(gone, TokenRequest{Key: []byte(key), Value: []byte(tokenA)}); !o.Abandoned {
 			t.Errorf("for a client that is gone: %+v", o)
 		}
 		if o := tokenOf(t, w.locker, 0, tokenB); o.Verdict != Lost || o.Err != "" {

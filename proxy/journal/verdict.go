@@ -25,7 +25,7 @@ func (v Verdict) String() string {
 func VerdictOf(kind redlock.Kind, o *redlock.Outcome) Verdict {
 	won := o.Verdict == redlock.Won
 	switch {
-	case kind == redlock.KindRead || kind == redlock.KindToken:
+	case kind == redlock.KindRead || kind == redlock.KindToken || o.Abandoned:
 		return 0
 	case o.Verdict == redlock.NoQuorum:
 		return Undecided

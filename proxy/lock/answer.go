@@ -70,7 +70,7 @@ func Verdicts() []string {
 
 // verdict is the answer's name in metrics and logs.
 func (a answer) verdict() string {
-	if a.rejected != "" || a.outcome.Verdict != redlock.NoQuorum && a.outcome.Err != "" {
+	if a.rejected != "" || a.outcome.Abandoned || a.outcome.Verdict != redlock.NoQuorum && a.outcome.Err != "" {
 		return verdictError
 	}
 	return a.outcome.Verdict.String()

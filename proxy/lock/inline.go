@@ -122,7 +122,7 @@ func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, t
 	switch {
 	case end == queue.Gone || ctx.Err() != nil && result(a) != queue.Granted: // a grant has a lease
 		outcome = metrics.WaitGone
-		return answer{kind: redlock.KindAcquire, outcome: redlock.Outcome{Verdict: redlock.Lost}}
+		return answer{kind: redlock.KindAcquire, outcome: redlock.Outcome{Verdict: redlock.NoQuorum, Abandoned: true}}
 	case end == queue.Unheard:
 		a = unheard()
 	}

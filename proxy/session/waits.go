@@ -47,9 +47,10 @@ func (m minded) Flush() {
 	m.flushLocked(func(replies []byte) []byte { return replies }, false)
 }
 
-// ClientEnded handles EOF from the client. Running lock commands are cancelled: a lock granted
-// to a client that has left is worse than a lost reply. A client that only half-closed still
-// gets the upstream's replies, unless a forwarded command may block, as with Redis.
+// ClientEnded handles EOF from the client. Running lock commands are cancelled, and later ones
+// that take a lock are not tried: a lock granted to a client that has left is worse than an
+// error (redlock.Outcome's Abandoned). A client that only half-closed still gets the upstream's
+// replies, unless a forwarded command may block, as with Redis.
 func (m minded) ClientEnded() {
 	m.left.Store(true)
 	if m.blocking {

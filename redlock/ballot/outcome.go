@@ -54,6 +54,9 @@ type Outcome struct {
 	// Outrun says that a quorum agreed, and that other requests were served before this one
 	// to the last try.
 	Outrun bool
+	// Abandoned says that the client had gone, or sends no more, before the request was decided.
+	// Nobody knows what the answer would have been, and nothing was granted.
+	Abandoned bool
 	// Overtaken says that the masters have changed during the ballot.
 	Overtaken bool
 	// NewUntil is the time from which a new set can grant locks. Zero: the set is not new.
@@ -80,6 +83,9 @@ const (
 	KeyDeleted
 )
 
+// Abandoned is the outcome of a request whose client has gone.
+func Abandoned() Outcome { return Outcome{Verdict: NoQuorum, Abandoned: true} }
+
 // NoQuorumError is the client's error for a NoQuorum outcome, without the leading "-".
 // No client library knows its first word. To NOQUORUM phpredis would answer false, as if
 // somebody held the lock, and other libraries retry on error codes that they know.
@@ -102,6 +108,8 @@ func (o Outcome) undecided() string {
 	switch {
 	case o.TooLong > 0 && o.Answered < o.Needed:
 		return fmt.Sprintf("%d lock masters answered more than limits.lock_reply, so nobody knows what the command did", o.TooLong)
+	case o.Abandoned:
+		return "the command was given up, because the client has closed its side of the connection"
 	case o.Outrun:
 		return "other clients were given tokens first, to the last try; ask again"
 	case o.Voting < o.Needed:
@@ -121,5 +129,5 @@ func (o Outcome) undecided() string {
 // Split tells whether a quorum answered and the answers differ, or votes did not count because
 // the masters have changed meanwhile.
 func (o Outcome) Split() bool {
-	return o.Verdict == NoQuorum && (o.Answered >= o.Needed || o.Overtaken)
+	return o.Verdict == NoQuorum && !o.Abandoned && (o.Answered >= o.Needed || o.Overtaken)
 }

@@ -169,8 +169,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	if !r.ReadOnly {
 		turn, err := u.box.Lanes.Enter(ctx, r.DB, keys, lane.Queueing{Next: r.goesNext()})
 		if err != nil {
-			masters := u.box.Masters.List()
-			return ballot.Outcome{Verdict: ballot.NoQuorum, Asked: masters.Size(), Needed: masters.Needed()}
+			return ballot.Abandoned()
 		}
 		defer turn.Leave()
 		q.Creates = true

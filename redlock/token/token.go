@@ -42,14 +42,13 @@ type Giver struct {
 // New makes a Giver.
 func New(box *ballot.Box) *Giver { return &Giver{box: box} }
 
-// Give gives a token. Won: Number is the token. Lost: the value does not hold the lock, or
-// ctx has ended.
+// Give gives a token. Won: Number is the token. Lost: the value does not hold the lock.
 func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 	// It goes before those that wait for the lock, but not in the middle of a request that
 	// may lose its votes.
 	turn, err := g.box.Lanes.Enter(ctx, r.DB, []string{string(r.Key)}, lane.Queueing{Next: true})
 	if err != nil {
-		return ballot.Outcome{Verdict: ballot.Lost}
+		return ballot.Abandoned()
 	}
 	defer turn.Leave()
 	began := time.Now()
@@ -81,7 +80,7 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 		select {
 		case <-time.After(rand.N(pause)):
 		case <-ctx.Done():
-			return ballot.Outcome{Verdict: ballot.Lost}
+			return ballot.Abandoned()
 		}
 	}
 }
