@@ -31,7 +31,8 @@ func (w *timeline) wantOutcome(who string, o <-chan Outcome, verdict Verdict) {
 // A refusal answers those that wait only if no master granted: the votes of one that was refused may
 // have been the reason why nobody won.
 func TestTimelineASplitVoteDoesNotAnswerThoseThatWait(t *testing.T) {
-	onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", func(t *testing.T, w *timeline) {
+	// The grants come first, so that the ballot knows of them when it is lost.
+	onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@4ms ok@4ms", func(t *testing.T, w *timeline) {
 		w.put("X X X - -", 8*time.Millisecond)
 		first, second, third := w.inLine(tokenA), w.inLine(tokenB), w.inLine(tokenC)
 		w.wantOutcome("the first", first, Lost)
