@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -149,6 +151,34 @@ func TestUpstreamDown(t *testing.T) {
 	}
 	up.Store(true)
 	client.ask("GET a\r\n", "$-1\r\n")
+}
+
+// Many clients that connect while the upstream is down have one line a second, with their number.
+func TestUpstreamDownFillsNoLog(t *testing.T) {
+	log, dials := &proxytest.Log{}, 0
+	p := startTestProxy(t, nil, func(c *testConfig) {
+		c.log = slog.New(slog.NewTextHandler(log, nil))
+		c.DialUpstream = func(context.Context) (net.Conn, error) { return nil, errors.New("refused") }
+	})
+	begun := time.Now()
+	for told := 0; dials < 200 || told < dials; {
+		if time.Since(begun) > patience {
+			t.Fatalf("%d dials failed, and %d are told:\n%s", dials, told, log.String())
+		}
+		client := p.dial(t)
+		client.ask("GET a\r\n", string(wire.ErrUpstreamDown))
+		client.Close()
+		dials, told = dials+1, 0
+		for line := range strings.Lines(log.String()) {
+			_, count, _ := strings.Cut(line, "failed_since_last_line=")
+			n, _ := strconv.Atoi(strings.TrimSpace(count))
+			told += n
+		}
+	}
+	lines := strings.Count(log.String(), `msg="upstream dial failed" error=refused`)
+	if most := 1 + int(time.Since(begun)/time.Second); lines < 2 || lines > most {
+		t.Errorf("%d lines, and %d seconds", lines, most)
+	}
 }
 
 func TestUpstreamLogin(t *testing.T) {

@@ -22,7 +22,7 @@ type Env struct {
 	Shared  *shared.Pool // upstream connections for many sessions; nil: each has its own
 	Reached atomic.Int64 // how often a session got a connection to the upstream, its own or a shared one
 
-	handshakes metrics.Throttle // limits log lines about failed handshakes
+	handshakes, dials metrics.Throttle // limit log lines about those that failed
 }
 
 // NewEnv makes the Env of a process.

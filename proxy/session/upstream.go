@@ -2,6 +2,7 @@ package session
 
 import (
 	"log/slog"
+	"time"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
@@ -141,7 +142,9 @@ func (s *Session) dial(settings *config.Settings) (refusal wire.Error) {
 func (s *Session) dialFailed(refusal wire.Error, err error) {
 	s.dialError = refusal
 	s.Env.Metrics.UpstreamDialFailed()
-	s.Env.Log.Warn("upstream dial failed", slog.Any("error", err))
+	if count, due := s.Env.dials.Due(time.Now()); due {
+		s.Env.Log.Warn("upstream dial failed", slog.Any("error", err), slog.Int("failed_since_last_line", count))
+	}
 }
 
 // upstreamOwner is the session as seen by its upstream connection.
