@@ -115,6 +115,9 @@ func (cfg *Config) withDefaults() {
 	}
 }
 
+// LeastTTL is the shortest TTL, in whole milliseconds, with which a lock can be granted.
+func LeastTTL(drift float64) time.Duration { return ballot.LeastTTL(drift) }
+
 // LeastRestartDelay is the shortest Config.RestartDelay that is safe with these settings of Config.
 func LeastRestartDelay(masterTimeout time.Duration, drift float64) time.Duration {
 	return roster.Limits{MasterTimeout: masterTimeout, ClockDrift: drift}.LeastRestartDelay()

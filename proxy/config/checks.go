@@ -49,6 +49,12 @@ func (c configChecks) durations() {
 		c.failAt(cmp.Or(c.places["max_quarantine"], c.places["restart_delay"]), "max_quarantine", "%s is shorter than restart_delay (%s); raise the one or lower the other",
 			ShortDuration(cfg.MaxQuarantine), ShortDuration(cfg.RestartDelay))
 	}
+	for i, rule := range cfg.Locks {
+		if least := redlock.LeastTTL(cfg.ClockDrift); rule.DefaultTTL > 0 && rule.DefaultTTL < least {
+			c.fail(elementKey("locks", i)+".default_ttl", "%s is too short, and no lock would ever be granted; it must be %s at least with clock_drift %v, and well above the time in which the masters answer",
+				ShortDuration(rule.DefaultTTL), ShortDuration(least), cfg.ClockDrift)
+		}
+	}
 }
 
 func (c configChecks) addresses() {

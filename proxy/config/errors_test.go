@@ -147,6 +147,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{`locks: [{match: ""}]`, `f.yaml:5: locks[0].match: is empty; write a Redis glob over the whole key, such as "lock:*"`},
 		{`locks: [{match: a, db: all}]`, `f.yaml:5: locks[0].db: "all" is not a whole number; allowed: 0 to 2147483647`},
 		{`locks: [{match: a, default_ttl: -1s}]`, `f.yaml:5: locks[0].default_ttl: "-1s" is out of range; allowed: 0s to 8760h`},
+		{`locks: [{match: b}, {match: a, default_ttl: 1ms}]`, `f.yaml:5: locks[1].default_ttl: 1ms is too short, and no lock would ever be granted; it must be 3ms at least with clock_drift 0.01, and well above the time in which the masters answer`},
 		{`locks: [{match: a, wait: 61m}]`, `f.yaml:5: locks[0].wait: "61m" is out of range; allowed: 0s to 1h`},
 		{`locks: [{match: a, renew: 0s}]`, `f.yaml:5: locks[0].renew: must be longer than 0s; leave the key out, and no lock is renewed`},
 		{`locks: [{match: a, renew: -1s}]`, `f.yaml:5: locks[0].renew: "-1s" is out of range; allowed: 0s to 8760h`},

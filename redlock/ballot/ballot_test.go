@@ -94,4 +94,9 @@ func TestValidityIsWithoutDrift(t *testing.T) {
 	if got := x.Validity(10*time.Second, 3*time.Second); got != 6898*time.Millisecond {
 		t.Errorf("a TTL of 10 s, 3 s after its beginning, is valid for %v", got)
 	}
+	for drift, want := range map[float64]time.Duration{0: 3 * time.Millisecond, 0.01: 3 * time.Millisecond, 0.5: 5 * time.Millisecond} {
+		if got := LeastTTL(drift); got != want {
+			t.Errorf("with a drift of %v the shortest TTL is %v", drift, got)
+		}
+	}
 }

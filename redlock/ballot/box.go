@@ -134,7 +134,21 @@ func (x *Box) InTime(v Verdict, ttl, elapsed time.Duration) Verdict {
 // Validity is the time for which a caller may still rely on a lock of this TTL. The
 // published algorithm calls it MIN_VALIDITY. 2 ms are for Redis's own precision.
 func (x *Box) Validity(ttl, elapsed time.Duration) time.Duration {
-	return ttl - elapsed - time.Duration(float64(ttl)*x.Masters.Limits().ClockDrift) - 2*time.Millisecond
+	return validity(ttl, elapsed, x.Masters.Limits().ClockDrift)
+}
+
+func validity(ttl, elapsed time.Duration, drift float64) time.Duration {
+	return ttl - elapsed - time.Duration(float64(ttl)*drift) - 2*time.Millisecond
+}
+
+// LeastTTL is the shortest TTL, in whole milliseconds, of which any validity is left if the masters
+// answer at once. drift is at most 0.5.
+func LeastTTL(drift float64) time.Duration {
+	ttl := time.Millisecond
+	for validity(ttl, 0, drift) <= 0 {
+		ttl += time.Millisecond
+	}
+	return ttl
 }
 
 // Undone tells the Observer that a grant was queued to be undone. It does not mention
