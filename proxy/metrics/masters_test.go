@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,39 +47,68 @@ func gathered(t *testing.T, reg *prometheus.Registry, name string) string {
 	return ""
 }
 
-// While a master is unreachable, a reason that returns with every redial is logged once.
-// The change of state is counted once, whatever the reasons.
+// While a master is unreachable, a reason that returns with every redial is logged once, and a
+// reason of the first moment is not. The change of state is counted once, whatever the reasons.
 func TestStandingIsToldOnce(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	m, err := New(reg, Names{Build: []string{"", "", ""}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	observer := NewMasterLog(m, slog.New(slog.NewTextHandler(&log, nil)))
-	lines := func() int { return strings.Count(log.String(), "lock master unreachable") }
-	away := func(reasons ...string) {
-		for _, reason := range reasons {
-			observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Away, Reason: reason})
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m, err := New(reg, Names{Build: []string{"", "", ""}})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	away("refused", "i/o timeout", "refused", "i/o timeout")
-	if n := lines(); n != 2 {
-		t.Errorf("two reasons are told in %d lines:\n%s", n, log.String())
-	}
-	observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Certified})
-	if away("refused"); lines() != 3 {
-		t.Errorf("the next absence is not told:\n%s", log.String())
-	}
-	for i := range 2 * maxReasons {
-		away(strconv.Itoa(i))
-	}
-	if n := lines(); n != 2+maxReasons {
-		t.Errorf("reasons without end are told in %d lines", n)
-	}
-	if got := gathered(t, reg, "redlock_master_state_changes_total"); !strings.Contains(got, `value:"unreachable"} counter:{value:2 `) {
-		t.Errorf("two absences are counted as %s", got)
-	}
+		var log proxytest.Log
+		observer := NewMasterLog(m, slog.New(slog.NewTextHandler(&log, nil)))
+		told := 0
+		away := func(lasts time.Duration, reasons ...string) {
+			for _, reason := range reasons {
+				observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Away, Reason: reason})
+				time.Sleep(lasts)
+			}
+			synctest.Wait()
+		}
+		back := func() { observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Certified}) }
+		tells := func(what string, reasons ...string) {
+			t.Helper()
+			var got []string
+			for line := range strings.Lines(log.String()) {
+				if _, reason, ok := strings.Cut(strings.TrimSpace(line), "state=unreachable reason="); ok {
+					got = append(got, reason)
+				}
+			}
+			if got = got[min(told, len(got)):]; !slices.Equal(got, reasons) {
+				t.Errorf("%s: %q is told, want %q", what, got, reasons)
+			}
+			told += len(got)
+		}
+		away(2*awayPause, "refused", "timeout", "refused", "timeout")
+		tells("two reasons that last", "refused", "timeout")
+		back()
+		away(0, "closed")
+		away(2*awayPause, "refused")
+		tells("a killed master", "refused")
+		back()
+		away(awayPause/4+time.Millisecond, "closed", "refused", "closed", "refused", "closed", "refused", "closed", "refused")
+		tells("two reasons in turn", "refused", "closed")
+		back()
+		away(0, "closed")
+		back()
+		tells("a broken connection", "closed")
+		away(awayPause/2, "refused")
+		back()
+		away(awayPause/2, "closed")
+		tells("a broken connection, and another one", "refused")
+		back()
+		var many []string
+		for i := range 2 * maxReasons {
+			many = append(many, strconv.Itoa(i))
+		}
+		tells("the other one", "closed")
+		away(2*awayPause, many...)
+		tells("reasons without end", many[:maxReasons]...)
+		if got := gathered(t, reg, "redlock_master_state_changes_total"); !strings.Contains(got, `value:"unreachable"} counter:{value:7 `) {
+			t.Errorf("seven absences are counted as %s", got)
+		}
+	})
 }
 
 // A start does not log that masters do not vote yet, unless that lasts.
@@ -133,6 +163,7 @@ func TestStandingIsShown(t *testing.T) {
 	for _, master := range testStatus.Masters {
 		observer.Standing(master)
 	}
+	observer.Standing(redlock.MasterStatus{Name: "m3:1", State: redlock.Certified}) // an absence is logged if it lasts or ends
 	m.LockWithoutTTL()
 	m.LockBeyondQuarantine()
 	m.ShowHazards([]Hazard{{Kind: "unreachable", Server: "m3:1"}, {Kind: "rights", Server: "m4:1", Detail: "eval"}})
