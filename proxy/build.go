@@ -125,7 +125,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	})
 	p.server = server.New(env, commands.Handle)
 	for _, collector := range []prometheus.Collector{
-		metrics.Masters(p.locker.Status), metrics.Moving(p.movingRules), metrics.Leases(p.leases.Counts),
+		metrics.Masters(p.locker.Status), metrics.Upstream(p.upstreamUp), metrics.Moving(p.movingRules), metrics.Leases(p.leases.Counts),
 		metrics.Shared(p.shared.Counts), metrics.Buffers(env.Budget.InUse),
 		metrics.Unruled(func() (int, int64) { return len(p.unruledLocks()), p.unruled.Uses() }),
 	} {

@@ -28,11 +28,21 @@ func (p *Proxy) readiness() readiness {
 // notes returns lines for operators that do not depend on readiness.
 func (p *Proxy) notes() []string {
 	cfg := p.current.Load().Config
-	lines := append(append(cfg.EmbeddedServers(), resizing(p.locker.Status())...), p.movingKeys()...)
+	lines := slices.Concat(cfg.EmbeddedServers(), p.missingUpstream(), resizing(p.locker.Status()), p.movingKeys())
 	if cfg.Learns() {
 		lines = append(lines, config.LearningNotice)
 	}
 	return lines
+}
+
+// missingUpstream says that the upstream cannot be used, if that is so. Locks go on without it.
+func (p *Proxy) missingUpstream() []string {
+	up, _ := p.monitor.Upstream()
+	if up.Problem == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("the upstream (%s) cannot be used since %s, so clients hear NOUPSTREAM, but for locks: %s",
+		up.Name, config.Timestamp(up.Since), strings.Map(printable, up.Problem))}
 }
 
 // resizing describes how the number of masters changes, and the servers that do not count.

@@ -39,7 +39,11 @@ func (p *Proxy) newPage() *page.Page {
 		Draining: p.draining.Load,
 		Clients:  func() int { return p.server.Clients() },
 		Notes:    p.notes,
-		Known:    p.clients.Entries,
+		Upstream: func() (problem string) {
+			up, _ := p.monitor.Upstream()
+			return up.Problem
+		},
+		Known: p.clients.Entries,
 		Held: func(ctx context.Context, glob string, n int) (console.Held, bool) {
 			return p.operators.Held(ctx, glob, n)
 		},
@@ -74,6 +78,11 @@ func (p *Proxy) isSlow(took time.Duration) bool {
 	}
 	p.metrics.LimitReached(string(config.LimitSlowCommand))
 	return true
+}
+
+func (p *Proxy) upstreamUp() (up, known bool) {
+	upstream, known := p.monitor.Upstream()
+	return upstream.Problem == "", known
 }
 
 func (p *Proxy) movingRules() []metrics.MovingRule {

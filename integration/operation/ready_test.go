@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"redlock-proxy/integration/rig"
 )
@@ -104,4 +106,65 @@ func TestMastersThatRefuseLocksAreShown(t *testing.T) {
 		t.Errorf("the masters forgot a lock: %v %v", ok, err)
 	}
 	rig.MustRelease(t, client, "lock:before", "token")
+}
+
+// TestADeadUpstreamIsShown ends the upstream. Locks go on, so the proxy stays ready, and each place says
+// that nothing else works. Many clients that try fill no log. The log says when the upstream is back.
+func TestADeadUpstreamIsShown(t *testing.T) {
+	t.Parallel()
+	c := rig.StartCluster(t, rig.Options{})
+	client := c.Proxy.Client(t)
+	awaits := func(up string) (s shown) {
+		t.Helper()
+		rig.WaitFor(t, "redlock_upstream_up is "+up, func() error {
+			if is := c.Proxy.Metric(t, "redlock_upstream_up"); is != up {
+				return fmt.Errorf("it is %s", is)
+			}
+			return nil
+		})
+		return look(t, c.Proxy)
+	}
+	says := func(s shown, want bool) {
+		t.Helper()
+		problem := "the upstream (" + c.Upstream.Addr() + ") cannot be used"
+		for place, text := range map[string]string{"/readyz": s.readyz, "STATUS": s.status, "/status.json": s.json} {
+			if strings.Contains(text, problem) != want {
+				t.Errorf("%s:\n%s", place, text)
+			}
+		}
+		if strings.Contains(s.json, `"upstream_problem":""`) == want || s.fine == want || !s.ready {
+			t.Errorf("ready is %v, -check finds all well: %v, and the page shows\n%s", s.ready, s.fine, s.json)
+		}
+	}
+	says(awaits("1"), false)
+	c.Upstream.Crash()
+	says(awaits("0"), true)
+	begun := time.Now()
+	for range 300 {
+		wire := rig.Dial(t, c.Proxy.Addr(), 2)
+		wire.ExpectReply(t, "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n", "GET", "app")
+		wire.Conn.Close()
+	}
+	log := c.Proxy.Proc.Log.String()
+	if n, most := strings.Count(log, "upstream dial failed"), 1+int(time.Since(begun)/time.Second); n < 1 || n > most {
+		t.Errorf("300 clients fill %d lines in %d s", n, most)
+	}
+	rig.MustAcquire(t, client, "lock:meanwhile", "token", rig.LongTTL)
+	c.Upstream.Start(t)
+	says(awaits("1"), false)
+	if log := c.Proxy.Proc.Log.String(); strings.Count(log, `msg="the upstream cannot be used`) != 1 || strings.Count(log, `msg="the upstream can be used again"`) != 1 {
+		t.Errorf("the log has\n%s", log)
+	}
+	c.Masters[4].Crash()
+	c.Proxy.WaitState(t, c.Masters[4], "unreachable")
+	line := fmt.Sprintf(`msg="lock master unreachable; releases for it are queued" master=%s state=unreachable reason="it is not connected: connection refused"`, c.Masters[4].Addr())
+	rig.WaitFor(t, "a killed master is logged", func() error {
+		if !strings.Contains(c.Proxy.Proc.Log.String(), line) {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if n := len(regexp.MustCompile(`level=(WARN|ERROR).*`+regexp.QuoteMeta(c.Masters[4].Addr())).FindAllString(c.Proxy.Proc.Log.String(), -1)); n != 1 {
+		t.Errorf("a killed master is logged in %d lines:\n%s", n, c.Proxy.Proc.Log.String())
+	}
 }

@@ -14,7 +14,8 @@
 // A Monitor repeats this for a running process (monitor.go). It keeps the version and the
 // databases that sessions show to clients. It teaches the router the commands that only
 // this upstream knows. It shows the hazards as metrics and logs each new one. Check does
-// the work of -check (check.go, settings.go).
+// the work of -check (check.go, settings.go). It also knows whether the upstream can be used, and
+// looks at once when the upstream goes away or comes back (upstream.go).
 //
 // # What a caller may rely on
 //

@@ -27,15 +27,17 @@ const (
 )
 
 // A Monitor keeps the servers' answers about themselves, for clients and for the router.
-// Only one goroutine at a time may call Look, Report and Run. Any goroutine may call the
-// other methods at any time.
+// Only one goroutine at a time may call Look, Report and Run, and another one WatchUpstream. Any
+// goroutine may call the other methods at any time.
 type Monitor struct {
 	current *config.Active
 	meter   *metrics.Metrics
 	log     *slog.Logger
 	again   chan struct{} // a reload wants a look now
+	wake    chan struct{} // WatchUpstream does
 
 	shown     atomic.Value // string: the version shown to clients
+	upstream  atomic.Pointer[Upstream]
 	available atomic.Int64 // databases of the upstream; 0: unknown
 	answers   atomic.Int64 // Looks that the upstream has answered
 	blank     atomic.Bool  // all masters answered the last Look, and none had a marker
@@ -50,7 +52,7 @@ type Monitor struct {
 // current's configuration, puts the upstream's commands into current's router, and
 // reports to meter and log.
 func NewMonitor(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *Monitor {
-	s := &Monitor{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
+	s := &Monitor{current: current, meter: meter, log: log, again: make(chan struct{}, 1), wake: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
 	s.shown.Store(s.lowest(current.Load().Config))
 	return s
 }
@@ -82,6 +84,7 @@ func (s *Monitor) Look(ctx context.Context) []Hazard {
 	cfg := s.current.Load().Config
 	upstream, masters := s.rights.askServers(ctx, cfg)
 	s.rights.remember(masters)
+	s.sees(upstream, time.Now())
 	all := masters
 	if upstream != nil {
 		all = append(slices.Clone(masters), *upstream)
@@ -157,11 +160,12 @@ func shownHazards(hazards []Hazard) []metrics.Hazard {
 
 // Report logs the hazards that the last Report did not have, and those that are over. While a
 // server is unreachable or refuses INFO, nobody knows which of its other hazards are, nor which
-// hazards that compare it with another server.
+// hazards that compare it with another server. It logs nothing of a server that is unreachable or
+// cannot vote: package redlock logs the states of masters, and Look that of the upstream.
 func (s *Monitor) Report(hazards []Hazard) {
 	for _, hazard := range hazards {
 		switch sameText := func(w Hazard) bool { return w.text == hazard.text }; {
-		case slices.ContainsFunc(s.warned, sameText):
+		case hazard.level == hazardAbsent, slices.ContainsFunc(s.warned, sameText):
 		case hazard.level == hazardWarning:
 			s.log.Warn(hazard.text)
 		default:
@@ -175,7 +179,7 @@ func (s *Monitor) Report(hazards []Hazard) {
 			}
 			return h.server == w.server && h.kind == w.kind && h.detail == w.detail
 		}
-		if !slices.ContainsFunc(hazards, goesOn) {
+		if w.level != hazardAbsent && !slices.ContainsFunc(hazards, goesOn) {
 			s.log.Info("a hazard is over", "hazard", w.text)
 		}
 	}
@@ -195,6 +199,7 @@ func (s *Monitor) Run(ctx context.Context, hazards []Hazard) {
 			return
 		case <-s.again:
 			clear(s.rights) // another user may ask now
+		case <-s.wake:
 		case <-time.After(pause):
 		}
 		hazards = s.Look(ctx)

@@ -44,9 +44,20 @@ func Masters(status func() redlock.Status) prometheus.Collector {
 	}}
 }
 
+var upstreamMetric = collected("upstream_up", "1 while the upstream can be used, else 0; absent if there is none outside the process.")
+
+// Upstream shows whether the upstream can be used. known is false if there is none.
+func Upstream(state func() (up, known bool)) prometheus.Collector {
+	return collector{[]*prometheus.Desc{upstreamMetric}, func(show show) {
+		if up, known := state(); known {
+			show.gauge(upstreamMetric, oneIf(up))
+		}
+	}}
+}
+
 // A MovingRule is a lock rule whose keys are held back because the rules were changed.
 type MovingRule struct {
-	Rule  string
+	Rule  string // its label
 	Until time.Time
 }
 

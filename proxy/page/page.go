@@ -36,6 +36,8 @@ type Source struct {
 	Draining func() bool
 	Clients  func() int      // number of connected clients
 	Notes    func() []string // lines for operators
+	// Upstream says why the upstream cannot be used. It is empty if it can, or if there is none.
+	Upstream func() (problem string)
 	// Hottest returns the most refused keys, n at most. Known returns the clients, in a slice
 	// that the Page may change.
 	Hottest func(n int) []journal.HotKey

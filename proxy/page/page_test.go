@@ -41,8 +41,9 @@ func newScene(masters ...redlock.MasterStatus) *scene {
 			defer s.mu.Unlock()
 			return s.draining
 		},
-		Clients: func() int { return 12 },
-		Notes:   func() []string { return []string{"demo: toys"} },
+		Clients:  func() int { return 12 },
+		Notes:    func() []string { return []string{"demo: toys"} },
+		Upstream: func() string { return "connection refused" },
 		Hottest: func(n int) []journal.HotKey {
 			return []journal.HotKey{{DB: 1, Key: "lock:hot", Refusals: int64(n)}}
 		},

@@ -32,6 +32,7 @@ type Status struct {
 	Unruled  []Unruled    `json:"unruled"`
 	Events   []Event      `json:"events"`
 	Notes    []string     `json:"notes"`
+	Upstream string       `json:"upstream_problem"` // empty if there is none
 }
 
 // Quorum says whether locks can be decided.
@@ -99,7 +100,7 @@ func (p *Page) status() Status {
 	p.recorder.look(from, now)
 	s := Status{
 		Time: Time{now}, Started: Time{p.started}, Version: p.source.Version,
-		Clients: p.source.Clients(), Events: p.recorder.lastEvents(), Notes: append([]string{}, p.source.Notes()...),
+		Clients: p.source.Clients(), Events: p.recorder.lastEvents(), Notes: append([]string{}, p.source.Notes()...), Upstream: p.source.Upstream(),
 		Quorum: quorumOf(from), Hot: hotKeysOf(p.source.Hottest(mostHot)), Waiters: waitersOf(p.source.Known(), now),
 	}
 	s.Unruled = []Unruled{}

@@ -68,7 +68,7 @@ func TestStatusInJSON(t *testing.T) {
 			`"unruled":[{"pattern":"job:*","uses":3,"first":null,"last":null,"shape":"a shape","library":"a library","rule":"- match: 'job:*'"}],` +
 			`"events":[{"time":"2000-01-01T00:00:01.500Z","kind":"state","master":"m2:1","text":"quarantined: it may have forgotten locks"},` +
 			`{"time":"2000-01-01T00:00:01.500Z","kind":"reload","master":"","text":"configuration reloaded"}],` +
-			`"notes":["demo: toys"]}`
+			`"notes":["demo: toys"],"upstream_problem":"connection refused"}`
 		got := string(s.text())
 		if want := strings.NewReplacer("Z1", zeros(59)+"1", "Z2", zeros(59)+"2").Replace(want); got != want {
 			t.Errorf("it is\n%s, want\n%s", got, want)

@@ -1,0 +1,124 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
+)
+
+func monitorOf(t *testing.T, upstream endpoint.Endpoint, log *proxytest.Log) *Monitor {
+	t.Helper()
+	cfg := config.Demo()
+	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: upstream}
+	m, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: make([]string, 3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	active := config.NewActive(config.NewSettings(cfg, &upstream, nil, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
+	return NewMonitor(active, m, slog.New(slog.NewTextHandler(log, nil)))
+}
+
+// The upstream goes away while nobody asks it anything, and comes back. Both are known soon, and the
+// log has a line of each.
+func TestAnUpstreamThatGoesAwayAndComesBack(t *testing.T) {
+	server, log := proxytest.StartRedis(t), &proxytest.Log{}
+	path := filepath.Join(filepath.Dir(server.Socket), "link")
+	link := func() {
+		if err := os.Symlink(server.Socket, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link()
+	upstream := serverAt(server)
+	upstream.Name, upstream.Address = path, path
+	s := monitorOf(t, upstream, log)
+	hazards := s.Look(t.Context())
+	var running sync.WaitGroup
+	ctx, end := context.WithCancel(t.Context())
+	defer running.Wait()
+	defer end()
+	running.Go(func() { s.Run(ctx, hazards) })
+	running.Go(func() { s.WatchUpstream(ctx) })
+	awaits := func(usable bool) Upstream {
+		t.Helper()
+		for limit := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			up, ok := s.Upstream()
+			if ok && (up.Problem == "") == usable {
+				return up
+			}
+			if time.Now().After(limit) {
+				t.Fatalf("it is %+v", up)
+			}
+		}
+	}
+	began := awaits(true)
+	for limit := time.Now().Add(time.Minute); !strings.Contains(server.Ask(t, "CLIENT LIST"), "cmd=NULL"); {
+		if time.Now().After(limit) {
+			t.Fatal("no connection watches the upstream")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	server.Ask(t, "CLIENT KILL TYPE normal")
+	if gone := awaits(false); !gone.Since.After(began.Since) || !strings.Contains(gone.Problem, "no such file") {
+		t.Errorf("it is %+v", gone)
+	}
+	link()
+	awaits(true)
+	end()
+	running.Wait()
+	if text := log.String(); strings.Count(text, `level=ERROR msg="the upstream cannot be used`) != 1 || strings.Count(text, `level=INFO msg="the upstream can be used again`) != 1 {
+		t.Errorf("the log has\n%s", text)
+	}
+}
+
+// Each outage has one error and one line for its end, whatever the reasons. Since is its beginning.
+func TestWhatIsSaidOfTheUpstream(t *testing.T) {
+	log := &proxytest.Log{}
+	s := monitorOf(t, endpoint.Endpoint{}, log)
+	start := time.Now()
+	for i, step := range []struct {
+		upstream *Facts
+		since    int // the step in which its state began
+		told     string
+	}{
+		{&Facts{Name: "a"}, 0, ""},
+		{&Facts{Name: "a"}, 0, ""},
+		{&Facts{Name: "a", Err: errors.New("refused")}, 2, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks" upstream=a error=refused`},
+		{&Facts{Name: "a", Err: errors.New("no answer")}, 2, ""},
+		{&Facts{Name: "a"}, 4, `level=INFO msg="the upstream can be used again" upstream=a after=2s`},
+		{&Facts{Name: "b", Err: errors.New("refused")}, 5, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks" upstream=b error=refused`},
+		{&Facts{Name: "a"}, 6, ""}, // a reload took the other one away
+		{nil, 0, ""},
+		{&Facts{Name: "a", Err: errors.New("refused")}, 8, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks" upstream=a error=refused`},
+	} {
+		before := log.String()
+		at := func(step int) time.Time { return start.Add(time.Duration(step) * time.Second) }
+		s.sees(step.upstream, at(i))
+		_, told, _ := strings.Cut(strings.TrimSpace(log.String()[len(before):]), " ")
+		up, known := s.Upstream()
+		if told != step.told || known != (step.upstream != nil) {
+			t.Errorf("step %d: known is %v, and the log has %q", i, known, told)
+		}
+		if known && (!up.Since.Equal(at(step.since)) || (up.Problem == "") != (step.upstream.Err == nil)) {
+			t.Errorf("step %d: %+v", i, up)
+		}
+	}
+}
