@@ -88,7 +88,7 @@ func (p *Proxy) upstreamUp() (up, known bool) {
 func (p *Proxy) movingRules() []metrics.MovingRule {
 	var moving []metrics.MovingRule
 	for _, m := range p.current.Load().Router.Moving(time.Now()) {
-		moving = append(moving, metrics.MovingRule{Rule: config.DescribeCoverage(m.Rule), Until: m.Until})
+		moving = append(moving, metrics.MovingRule{Rule: m.Rule.Label(), Until: m.Until})
 	}
 	return moving
 }

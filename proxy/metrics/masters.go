@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,8 +70,14 @@ func Moving(now func() []MovingRule) prometheus.Collector {
 	return collector{[]*prometheus.Desc{movingMetric, movingEndMetric}, func(show show) {
 		moving := now()
 		show.gauge(movingMetric, float64(len(moving)))
+		ends := map[string]time.Time{} // rules of several databases may have one label
 		for _, m := range moving {
-			show.gauge(movingEndMetric, seconds(m.Until), strings.ToValidUTF8(m.Rule, "\uFFFD"))
+			if m.Until.After(ends[m.Rule]) {
+				ends[m.Rule] = m.Until
+			}
+		}
+		for rule, until := range ends {
+			show.gauge(movingEndMetric, seconds(until), rule)
 		}
 	}}
 }
