@@ -21,6 +21,7 @@ import (
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -53,8 +54,10 @@ func testPage() *page.Page {
 		Draining: func() bool { return false },
 		Clients:  func() int { return 7 },
 		Notes:    func() []string { return nil },
+		Upstream: func() string { return "" },
 		Hottest:  func(int) []journal.HotKey { return nil },
 		Known:    func() []journal.ClientInfo { return nil },
+		Unruled:  func() []unruled.Found { return nil },
 	}, page.NewRecorder())
 }
 
