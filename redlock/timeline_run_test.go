@@ -229,6 +229,7 @@ func TestTimelineALockThatAQuorumDeletedLateStaysReleased(t *testing.T) {
 			if o := w.eval(compareAndDelete+"\n--\\", tokenA); o.Verdict != NoQuorum {
 				t.Errorf("%v %q", o.Verdict, o.Reply)
 			}
+			w.play("ok ok ok ok ok")
 			again := bytesOf([]string{"EVAL", compareAndDelete + "\n--\\", "1", key, tokenA})
 			wantReply(t, other.Run(t.Context(), RunRequest{Keys: bytesOf([]string{key}), Args: again}), ":0\r\n")
 			w.elapse(0)
