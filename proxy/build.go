@@ -75,6 +75,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	}
 	p.leases = lease.New(lease.Config{Locker: p.locker, Rule: p.current.LeaseRule, Limits: p.current.LeaseLimits, Log: p.log})
 	p.scripts = scripts.New(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
+	p.scripts.SetLimits(int(cfg.Limits.Scripts), int(cfg.Limits.LockCommand))
 	p.locks = lock.New(lock.Config{
 		Locker:        p.locker,
 		Router:        func() *route.Router { return p.current.Load().Router },

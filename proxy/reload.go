@@ -202,7 +202,7 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 		}
 		return old
 	})
-	p.scripts.SetLimit(int(next.Limits.Scripts))
+	p.scripts.SetLimits(int(next.Limits.Scripts), int(next.Limits.LockCommand))
 	p.server.Reloaded(p.current.Load())
 	p.level.Set(next.Log.SlogLevel())
 	p.monitor.Soon()

@@ -26,6 +26,7 @@ type Cache struct {
 
 	mu       sync.Mutex
 	maxBytes int
+	longest  int // of a text that is kept
 	bytes    int
 	locking  list.List // of *cachedScript that have run on lock keys, the most recently used in front
 	ordinary list.List // of all others
@@ -43,19 +44,21 @@ type cachedScript struct {
 // New makes an empty Cache of at most maxBytes. It calls forgotten for each text
 // that it forgets to make room, with its mutex held. forgotten may be nil.
 func New(maxBytes int, forgotten func()) *Cache {
-	return &Cache{forgotten: forgotten, maxBytes: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
+	return &Cache{forgotten: forgotten, maxBytes: maxBytes, longest: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
 }
 
-// SetLimit changes the limit in bytes. It forgets texts above the limit at once.
-func (c *Cache) SetLimit(maxBytes int) {
+// SetLimits changes the limits of all texts together and of a text, in bytes. It forgets what is
+// above the first at once. A longer text is not kept: masters get the texts, and all lock commands
+// wait for a large one.
+func (c *Cache) SetLimits(maxBytes, longest int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.maxBytes = maxBytes
+	c.maxBytes, c.longest = maxBytes, longest
 	c.makeRoom(0, &c.ordinary, &c.locking)
 }
 
 // Register keeps a copy of a text that runs on lock keys, unless the text is larger than the
-// whole cache. It does not allocate if it knows the text.
+// limits. It does not allocate if it knows the text.
 func (c *Cache) Register(text []byte) { c.keep(text, true) }
 
 // keep is Register for any text. It returns the text's Shape.
@@ -71,7 +74,7 @@ func (c *Cache) keep(text []byte, locks bool) Shape {
 	if script.in = &c.ordinary; locks {
 		script.in, before = &c.locking, append(before, &c.locking)
 	}
-	if c.bySHA[sha] == nil && size <= c.maxBytes && c.makeRoom(size, before...) {
+	if c.bySHA[sha] == nil && size <= c.maxBytes && len(text) <= c.longest && c.makeRoom(size, before...) {
 		c.bySHA[sha] = script.in.PushFront(script)
 		c.bytes += size
 	}

@@ -99,6 +99,17 @@ func TestScriptsOfOrdinaryKeysDriveOutNoneOfLocks(t *testing.T) {
 	}
 }
 
+// A text that masters would be long busy with is not kept, so its EVALSHA is NOSCRIPT.
+func TestScriptCacheKeepsNoLongText(t *testing.T) {
+	c := New(1<<20, nil)
+	c.SetLimits(1<<20, 100)
+	for size, kept := range map[int]bool{100: true, 101: false} {
+		if _, known := c.Get([]byte(c.add([]byte(strings.Repeat("-", size))))); known != kept {
+			t.Errorf("a text of %d bytes is kept: %v", size, known)
+		}
+	}
+}
+
 func TestScriptCacheLooksUpWithoutAllocating(t *testing.T) {
 	c := New(1<<16, nil)
 	text := []byte("return redis.call('get', KEYS[1])")
