@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/child"
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/redlock/resp"
 )
@@ -39,6 +40,7 @@ func Start(t testing.TB, args ...string) *Server {
 	socket := filepath.Join(dir, "s")
 	command := exec.Command(path, append([]string{"--port", "0", "--unixsocket", socket, "--dir", dir,
 		"--save", "", "--appendonly", "no"}, args...)...)
+	child.EndWithParent(command) // a mutant's test may be killed
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
