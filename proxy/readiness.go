@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 )
 
@@ -31,6 +32,9 @@ func (p *Proxy) notes() []string {
 	lines := slices.Concat(cfg.EmbeddedServers(), p.missingUpstream(), resizing(p.locker.Status()), p.movingKeys())
 	if cfg.Learns() {
 		lines = append(lines, config.LearningNotice)
+		if p.unruled.Unread() {
+			lines = append(lines, unruled.UnreadNotice)
+		}
 	}
 	return lines
 }

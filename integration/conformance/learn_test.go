@@ -11,7 +11,7 @@ import (
 )
 
 // TestLearn: a proxy that learns finds the rule of each library from its own traffic alone: one client takes two locks
-// and gives them back. The patterns match the keys of these locks, and nothing that the library derives from them.
+// and gives them back. The upstream then knows no script, as after the handbook's SCRIPT FLUSH. The patterns match the keys of these locks, and nothing that the library derives from them.
 // There are no masters.
 func TestLearn(t *testing.T) {
 	t.Parallel()
@@ -20,6 +20,9 @@ func TestLearn(t *testing.T) {
 		t.Run(strings.ReplaceAll(library.name(), "/", "-"), func(t *testing.T) {
 			program := library.program(t)
 			proxy := rig.StartProxy(t, rig.Options{Upstream: upstream.URL(), Learn: true})
+			if err := upstream.Direct.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
 			client, err := startConformanceClient(t, "the client", program, proxy.Port, library.selects)
 			if err != nil {
 				t.Fatal(err)

@@ -30,6 +30,5 @@
 // See allocates only for a pattern that is new. It holds one mutex for a few lines and during no I/O. All memory
 // is bounded: by a table of recent acquires, and by the number of patterns. A Watch reads no reply, so it takes a
 // refused acquire for one that was granted, unless it knows the holder. It keeps no value, and one key of each
-// pattern, which it shows to nobody. Any number
-// of goroutines may use a Watch. It starts none.
+// pattern, which it shows to nobody. Any number of goroutines may use a Watch. It starts none.
 package unruled

@@ -104,3 +104,26 @@ func (r *recent) add(t taken, now int64) {
 	}
 	*place = t
 }
+
+// unreadAfter is for how long a text stays unknown before it counts, in ms. A client sends it after NOSCRIPT, so it is
+// longer than an answer takes.
+const unreadAfter = 10_000
+
+// unread remembers some scripts whose texts are unknown.
+type unread struct {
+	seen  [16]struct{ sha, since uint64 }
+	lasts bool // one of them was run for long enough
+}
+
+// add returns true when lasts becomes true.
+func (u *unread) add(sha uint64, now int64) (first bool) {
+	place := &u.seen[sha%uint64(len(u.seen))]
+	if place.sha != sha {
+		place.sha, place.since = sha, uint64(now)
+	}
+	if u.lasts || uint64(now)-place.since < unreadAfter {
+		return false
+	}
+	u.lasts = true
+	return true
+}

@@ -44,6 +44,7 @@ type Watch struct {
 	recent   recent
 	patterns patterns
 	uses     int64
+	unread   unread
 }
 
 // New makes a Watch. It logs each pattern once.
@@ -91,6 +92,9 @@ func (w *Watch) See(c Command) {
 			w.giveBack(c, at, byDeletion)
 		}
 	case "eval", "evalsha", "fcall":
+		if c.Name == "evalsha" && c.Script.ID == 0 {
+			w.noteUnread(c.Args[1])
+		}
 		if !w.giveBack(c, c.Keys[0], byScript) && c.Script.Takes {
 			w.take(c, taken{how: byText, script: c.Script.ID}, 0)
 		}
@@ -201,6 +205,26 @@ func (w *Watch) sample(key []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.patterns.mark(key)
+}
+
+// UnreadNotice is for operators, if Unread.
+const UnreadNotice = "clients run scripts by EVALSHA whose texts no client has sent through this proxy, so it cannot tell whether they take locks; SCRIPT FLUSH at the upstream makes clients send the texts"
+
+// Unread tells whether scripts were run for some time whose texts are unknown.
+func (w *Watch) Unread() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unread.lasts
+}
+
+func (w *Watch) noteUnread(sha []byte) {
+	hash, now := w.hash(0, sha), time.Now()
+	w.mu.Lock()
+	first := w.unread.add(hash, now.UnixMilli())
+	w.mu.Unlock()
+	if first {
+		w.log.Info(UnreadNotice)
+	}
 }
 
 // Found returns the patterns that no rule covers now and no glob ignores, the most used first.

@@ -150,6 +150,29 @@ func TestFoundSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// A text that stays unknown is told of. One that comes soon is not: clients send it after NOSCRIPT.
+func TestUnreadScripts(t *testing.T) {
+	var u unread
+	for i, run := range []struct {
+		sha   uint64
+		at    int64
+		first bool
+	}{{1, 0, false}, {1, unreadAfter - 1, false}, {17, unreadAfter, false}, {1, unreadAfter + 1, false}, {1, 2*unreadAfter + 1, true}, {1, 3 * unreadAfter, false}} {
+		if first := u.add(run.sha, run.at); first != run.first || u.lasts != (i >= 4) {
+			t.Errorf("run %d: %v, %v", i, first, u.lasts)
+		}
+	}
+	s := newStage()
+	s.say("EVALSHA ffffffffffffffffffffffffffffffffffffffff 1 K a")
+	if s.watch.Unread() {
+		t.Error("one run was enough")
+	}
+	s.watch.unread.lasts = true
+	if !s.watch.Unread() {
+		t.Error("it is not told")
+	}
+}
+
 // Where locks and other data have one prefix, the rule says so.
 func TestMixedPatternsAreMarked(t *testing.T) {
 	s := newStage()
