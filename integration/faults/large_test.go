@@ -19,7 +19,7 @@ import (
 // What a client asks that is too large, and what it hears.
 const (
 	mega       = 1 << 20
-	longScript = `local s = string.rep('z', 1024) for i = 1, 14 do s = s .. s end return s` // 16 MB
+	longScript = `local s = string.rep('z', 1024) for i = 1, 13 do s = s .. s end return s` // 8 MB
 )
 
 // TestLargeLockCommands: large lock commands of one client neither refuse others their locks nor
@@ -28,11 +28,11 @@ const (
 func TestLargeLockCommands(t *testing.T) {
 	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{
-		MasterTimeout: 2 * time.Second, LogLevel: "info",
+		MasterTimeout: 4 * time.Second, LogLevel: "info",
 		Rules: []string{"lock:leased:*", "lock:*"}, RuleMore: map[string]string{"lock:leased:*": "renew: 10m"},
 	})
 	leased := rig.Dial(t, c.Proxy.Addr(), 2)
-	const holders, ttl = 4, 13 * time.Second // six master timeouts, and more
+	const holders, ttl = 4, 25 * time.Second // six master timeouts, and more
 	began := time.Now()
 	for i := range holders {
 		leased.ExpectReply(t, "+OK\r\n", "SET", fmt.Sprintf("lock:leased:%d", i), "token-of-the-leaseholder", "NX", "PX", strconv.Itoa(int(ttl.Milliseconds())))
@@ -73,6 +73,7 @@ func TestLargeLockCommands(t *testing.T) {
 	refused("lock_keys", reply, err)
 
 	attacker.ExpectReply(t, "+OK\r\n", "SET", "lock:mega", strings.Repeat("y", 1_000_000), "PX", "600000")
+	pipelineOfGets(t, c, 1, 1) // from now on the answer is known to be large
 	pipelineOfGets(t, c, 20, 5)
 
 	// What a script wrote stays, although nobody can read its answer.
