@@ -97,7 +97,7 @@ func TestOneByteWrites(t *testing.T) {
 	near, far := net.Pipe() // a read gets what one write brought
 	p.server.Welcome(far)
 	client := &testClient{near, t}
-	program := "*2000\r\n$6\r\nEXISTS\r\n" + strings.Repeat("$6\r\nlock:x\r\n", 1999)
+	program := "*1001\r\n$6\r\nEXISTS\r\n" + strings.Repeat("$6\r\nlock:x\r\n", 1000)
 	program += strings.Repeat("*0\r\n\r\n*-1\r\n", 1000) + "PING" + strings.Repeat(" ", 60_000) + "\r\n"
 	for i := range program {
 		client.send(program[i : i+1])
