@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 )
@@ -288,6 +289,31 @@ func TestTimelineALockWithoutTTLIsPermanentOnlyOnceItIsWon(t *testing.T) {
 			if w.heardValue(i, "EVAL persist.lua", tokenA) > 0 {
 				t.Errorf("master %d was told to keep what was not won", i+1)
 			}
+		}
+	})
+}
+
+// The question that makes it permanent is as large as the one that took it, and comes before that one is settled.
+func TestTimelineALargeLockWithoutTTLIsWon(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		for range 2 {
+			won := make(chan Verdict, 1)
+			value := strings.Repeat("v", 64<<10)
+			go func() {
+				o, _ := w.acquire(value, 0)
+				won <- o.Verdict
+			}()
+			select {
+			case v := <-won:
+				if v != Won {
+					t.Fatal(v)
+				}
+			case <-time.After(10 * second):
+				t.Fatal("it waits for itself")
+			}
+			w.wantTTLs(-1, -1, -1, -1, -1)
+			w.locker.Release(context.Background(), ReleaseRequest{Key: []byte(key), Value: []byte(value)})
+			w.elapse(second)
 		}
 	})
 }

@@ -63,11 +63,12 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 		return wait
 	})
 	subject := x.heavies.subject(q.DB, frames)
+	passOn := func() {}
 	if x.heavies.are(subject, frames) {
 		q.Task.Leave()
-		x.heavies.turn <- struct{}{}
-		defer func() { <-x.heavies.turn }()
+		passOn = x.heavies.enter()
 	}
+	defer passOn() // also if the request panics
 	w := x.waits.Get().(*wait)
 	now := time.Now()
 	b := &Ballot[A]{
@@ -96,6 +97,7 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	b.askAll(frames)
 	b.await(w)
 	x.waits.Put(w)
+	passOn() // Keep may ask a large question, too
 	switch {
 	case b.Verdict != Won || b.Keeper == nil:
 	case b.Keeper.Keep(b):

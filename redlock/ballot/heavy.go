@@ -2,6 +2,7 @@ package ballot
 
 import (
 	"hash/maphash"
+	"sync"
 	"sync/atomic"
 
 	"redlock-proxy/redlock/resp"
@@ -37,6 +38,12 @@ func (h *heavies) place(subject uint64) *atomic.Uint64 {
 // are tells whether a question is large.
 func (h *heavies) are(subject uint64, frames []byte) bool {
 	return len(frames) > heavy || h.place(subject).Load() == subject
+}
+
+// enter waits for the turn. passOn gives it to the next one, once.
+func (h *heavies) enter() (passOn func()) {
+	h.turn <- struct{}{}
+	return sync.OnceFunc(func() { <-h.turn })
 }
 
 // note remembers how large an answer was.
