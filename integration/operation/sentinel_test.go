@@ -215,7 +215,7 @@ func TestSentinelUpstream(t *testing.T) {
 func TestSentinelCheck(t *testing.T) {
 	t.Parallel()
 	g := startSentinelGroupWith(t, "app", "hunter2")
-	c := rig.StartCluster(t, rig.Options{Upstream: g.url(), LogLevel: "warn"})
+	c := rig.StartCluster(t, rig.Options{Upstream: g.url(), LogLevel: "warn", MasterTimeout: 300 * time.Millisecond})
 	check := func() string {
 		proc, err := child.Start("check", c.Proxy.Binary, "-check", "-config", c.Proxy.Flags[1])
 		if err != nil {

@@ -24,7 +24,7 @@ func subcommands() []subcommand {
 		{"redlock|hot", "HOT", []string{"Return the ten keys that were refused most in the last five minutes."}, (*Console).hot},
 		{"redlock|locks", "LOCKS [MATCH <pattern>] [COUNT <count>]", []string{"Return the locks that are held, and who took them (default: 100, at most 10000)."}, (*Console).locks},
 		{"redlock|masters", "MASTERS", []string{"Return each lock master with its state, and why it does not vote."}, (*Console).masters},
-		{"redlock|rules", "RULES", []string{"Return the lock rules that apply to you, in their order."}, (*Console).rules},
+		{"redlock|rules", "RULES", []string{"Return the lock rules, in their order."}, (*Console).rules},
 		{"redlock|slowlog", "SLOWLOG GET [<count>] | LEN | RESET", []string{
 			"Return or forget the lock commands that took limits.slow_command or longer,",
 			"as SLOWLOG does (default: 10, -1 means all). Arguments after the first key are left out.",

@@ -9,7 +9,7 @@ import (
 
 // Highest unites two copies of counters: it has the higher number wherever they differ. Counters are the
 // integer of a string, those of a hash's fields, and a sorted set's scores. It returns false if the copies
-// differ in anything else.
+// differ in anything else. A copy that is made of both has no TTLs of single fields.
 func Highest(a, b Image) (Image, bool) {
 	v, w := rdb.Read(a.Dump), rdb.Read(b.Dump)
 	if v.Kind != w.Kind || v.Kind == rdb.Unknown || len(v.Items) != len(w.Items) {

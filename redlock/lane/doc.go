@@ -10,7 +10,7 @@
 //     decided and its undo is queued. A request that asks for a lock may be answered
 //     while it waits. Refuse does so when a question that was sent meanwhile found the
 //     lock held. GiveUp does so when nobody can vote. So a crowd of waiters costs one
-//     ballot at a time. A certain release takes no turn, but for a DEL whose counter went on.
+//     ballot at a time. A certain release takes no turn, but for a DEL that found nothing to delete and looks again.
 //   - Outstanding answers. A master may owe an answer to a question that may create a
 //     lock. It then gets no other such question about these keys until that answer is
 //     settled: the answer has come, and the undo of a useless grant is queued. AwaitFree
