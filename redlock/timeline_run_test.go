@@ -258,6 +258,24 @@ func TestTimelineALateDeletionIsPutBackUnlessItReleases(t *testing.T) {
 	}
 }
 
+// The packets of a release are held up. Its client releases through another proxy, and takes the lock again
+// with the same content, as a re-entrant lock has. The late deletions are those of this lock, so all are put back.
+func TestTimelineALateDeletionOfTheNextLockIsPutBack(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		w.play("ok ok hang hang hang")
+		if o := w.eval(compareAndDelete+"\n--\\", tokenA); o.Verdict != NoQuorum {
+			t.Errorf("%v %q", o.Verdict, o.Reply)
+		}
+		w.put("A A A A A", time.Minute)
+		for _, m := range w.masters[2:] {
+			m.resume()
+		}
+		w.elapse(second)
+		w.wantValues("A A A A A")
+	})
+}
+
 // A master that was stopped creates the lock late, with its full TTL. The release that
 // follows must not take it for a later lock.
 func TestTimelineAScriptThatReleasesReachesALateGrant(t *testing.T) {

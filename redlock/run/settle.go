@@ -64,7 +64,7 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		return
 	}
 	s := u.box.Masters.At(i).Stream(r.DB)
-	now := time.Now()
+	now, timeout := time.Now(), u.box.Masters.Limits().MasterTimeout
 	if won != nil && (!a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
 		for _, d := range missedRun(*won, r.Keys, now) {
 			// rule: a release that a run missed does not spare a write that comes late
@@ -84,9 +84,9 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 	}
 	for k := range a.Value.After {
 		before, after := a.Value.Before[k], a.Value.After[k]
-		due := effect.Due(won, k, before, after, r.Scrap, u.box.Masters.Limits().MasterTimeout)
+		due := effect.Due(won, k, before, after, r.Scrap, timeout)
 		switch did := effect.Compare(after, due); {
-		case did == effect.Created && won == nil && deleted.byQuorum(b, k, i, before):
+		case did == effect.Created && won == nil && deleted.byQuorum(b, k, i, before, timeout):
 			u.mender.Mend(r.DB, string(r.Keys[k])) // what was put back elsewhere
 			continue
 		case did == effect.Created && u.revoked.since(b.Started, copyOf(i, r.DB, r.Keys[k], due)):
@@ -118,25 +118,31 @@ type deletions struct {
 }
 
 type deletion struct {
-	key int
-	was effect.Image
-	by  quorum.Set
+	key    int
+	was    effect.Image
+	by     quorum.Set
+	inTime bool // one of them came before the ballot ended
 }
 
 // byQuorum notes that a master deleted its copy of key k. It tells whether that came late, and a quorum
 // has deleted the same lock by now. Then the lock is released, and nobody may hold it again: its client
 // may have repeated the release elsewhere, and heard that there is no lock. What only lists those that wait
-// is no lock.
-func (d *deletions) byQuorum(b *ballot.Ballot[effect.Result], k, master int, was effect.Image) bool {
+// is no lock. A lock that the client has taken again since then, with the same content, is another lock: no
+// copy of it was deleted in time, and it ends later by MasterTimeout at least, because the release was given up
+// first. If the masters' clocks are further apart than half of that, all copies are put back.
+func (d *deletions) byQuorum(b *ballot.Ballot[effect.Result], k, master int, was effect.Image, timeout time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at := slices.IndexFunc(d.all, func(e deletion) bool { return e.key == k && effect.SameContent(e.was, was) })
+	at := slices.IndexFunc(d.all, func(e deletion) bool {
+		return e.key == k && effect.SameContent(e.was, was) && effect.Near(e.was.Expiry(), was.Expiry(), timeout.Milliseconds()/2)
+	})
 	if at < 0 {
 		at, d.all = len(d.all), append(d.all, deletion{key: k, was: was})
 	}
-	d.all[at].by |= 1 << master
-	isLate := b.Answers[master].State == quorum.Awaited
-	return isLate && d.all[at].by.Len() >= quorum.Size(len(b.Answers)) && !isQueue(was)
+	e, isLate := &d.all[at], b.Answers[master].State == quorum.Awaited
+	e.by |= 1 << master
+	e.inTime = e.inTime || !isLate
+	return isLate && e.inTime && e.by.Len() >= quorum.Size(len(b.Answers)) && !isQueue(was)
 }
 
 // mendUnguarded starts to mend what a won run deleted and a master has that did not pass its guard, or was
