@@ -89,9 +89,9 @@ func TestTimelineALockThatWasWonAtTheEndIsWonByOne(t *testing.T) {
 	end := &endsMasters{}
 	cfg.Observer = end
 	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		end.all = w.masters
 		first := w.inLine(tokenA)
 		second := w.inLine(tokenB)
-		end.all = w.masters
 		w.wantOutcome("the first", first, Won)
 		w.wantOutcome("the second", second, NoQuorum)
 	})
