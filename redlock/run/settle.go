@@ -99,9 +99,9 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		case did.Wrote():
 			if did == effect.Deleted {
 				u.revoked.add(copyOf(i, r.DB, r.Keys[k], after), now)
-				if after.Now-before.Now > resp.ExpiryTolerance { // a master that was held up misread its expiry
-					u.mender.Mend(r.DB, string(r.Keys[k]))
-				}
+			}
+			if after.Now-before.Now > resp.ExpiryTolerance { // a master that was held up misread its expiry, so the undo may spare the copy
+				u.mender.Mend(r.DB, string(r.Keys[k]))
 			}
 			s.Deliver(&stream.Debt{Exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
 		default:
