@@ -66,7 +66,6 @@ const (
 	LimitOutput        LimitName = "output"
 	LimitLockCommand   LimitName = "lock_command"
 	LimitLockKeys      LimitName = "lock_keys"
-	LimitLockReply     LimitName = "lock_reply"
 	LimitTransaction   LimitName = "transaction"
 	LimitSubscriptions LimitName = "subscriptions"
 	LimitScripts       LimitName = "scripts"
