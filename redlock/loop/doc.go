@@ -2,6 +2,10 @@
 // sockets that are ready, lets their owners handle the bytes, and then writes all answers. So
 // many clients cost few system calls and no switch of goroutines.
 //
+// Below each socket is a source (source.go). The kernel polls it if it can: TCP and Unix sockets where
+// there is epoll. Otherwise two goroutines pump its bytes (pump.go): those of TLS, of a pipe, and of all
+// connections on other systems. What is above a socket cannot tell which.
+//
 // # A round
 //
 // A round reads once from each socket that is ready, at most 16 KiB. Then it calls the functions of
@@ -47,10 +51,12 @@
 // New makes a loop and Run runs it. When its context has ended, Run unparks every task once, and
 // goes on until all tasks have ended. The tasks look at their own contexts. Then it closes all
 // sockets and returns. So the owners of tasks and sockets end them first, if they have last bytes
-// to send. After Run, Do, Go and Adopt refuse.
+// to send. Run waits for those that were closed and still send. After Run, Do, Go and Adopt refuse.
 //
-// A Socket owns its descriptor, and only the loop uses that. A Task belongs to whoever runs it:
-// the loop, or the goroutine that Leave starts, which ends with Back. Run waits for these.
+// A Socket owns its source, and only the loop uses that. A pump has a goroutine that reads, with at most
+// 16 KiB that the loop has not taken, and one while something is written. They end with the connection.
+// A Task belongs to whoever runs it: the loop, or the goroutine that Leave starts, which ends with Back.
+// Run waits for all of these.
 // A task without a loop (OnGoroutine) runs on its caller's goroutine. Leave and Back do nothing
 // there, and Park blocks. So the same code serves TLS and systems without epoll.
 //

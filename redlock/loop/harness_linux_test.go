@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/integration/testca"
 )
 
 // running is a loop that runs until the test ends.
@@ -20,10 +23,12 @@ type running struct {
 	stop func() // ends Run and waits for it; may be called again
 }
 
-func start(t testing.TB) *running {
+func start(t testing.TB) *running { return run(t, New) }
+
+func run(t testing.TB, build func(*slog.Logger) (*Loop, error)) *running {
 	t.Helper()
 	log := &lockedBuffer{}
-	l, err := New(slog.New(slog.NewTextHandler(log, nil)))
+	l, err := build(slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,13 +149,42 @@ func (r *recorder) untilEnded(t testing.TB, want ...error) {
 	}
 }
 
-// pair returns the two ends of a connection.
+// hidden is a connection whose descriptor cannot be had, so it is pumped.
+type hidden struct{ net.Conn }
+
+func (h hidden) CloseWrite() error { return h.Conn.(*net.TCPConn).CloseWrite() }
+
+// pair returns the two ends of a connection: "tcp", "unix", "pumped" or "tls".
 func pair(t testing.TB, network string) (ours, theirs net.Conn) {
 	t.Helper()
-	address := "127.0.0.1:0"
-	if network == "unix" {
-		address = filepath.Join(t.TempDir(), "s")
+	switch network {
+	case "unix":
+		return dialPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+	case "pumped":
+		ours, theirs = dialPair(t, "tcp", "127.0.0.1:0")
+		return hidden{ours}, theirs
+	case "tls":
+		return tlsPair(t)
 	}
+	return dialPair(t, "tcp", "127.0.0.1:0")
+}
+
+func tlsPair(t testing.TB) (ours, theirs net.Conn) {
+	t.Helper()
+	authority := testca.New(t)
+	below, above := dialPair(t, "tcp", "127.0.0.1:0")
+	server := tls.Server(below, &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}})
+	client := tls.Client(above, &tls.Config{RootCAs: authority.Pool(), ServerName: "127.0.0.1"})
+	shaken := make(chan error, 1)
+	go func() { shaken <- client.Handshake() }()
+	if err := errors.Join(server.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
+	return server, client
+}
+
+func dialPair(t testing.TB, network, address string) (ours, theirs net.Conn) {
+	t.Helper()
 	ln, err := net.Listen(network, address)
 	if err != nil {
 		t.Fatal(err)

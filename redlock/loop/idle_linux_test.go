@@ -23,10 +23,15 @@ func memory() (heap, stacks int) {
 // goroutines before, so on the tests that have run.
 const usualStacks = "GODEBUG=adaptivestackstart=0"
 
-// An idle socket with its parked task takes little memory: 2 KiB are the stack of the coroutine. The
-// race detector makes stacks larger.
+// An idle socket with its parked task takes little memory: 2 KiB are the stack of the coroutine. That
+// of a pump takes the stack and the buffer of its reader, too. The race detector makes stacks larger.
 func TestMemoryOfAnIdleSocket(t *testing.T) {
-	const count, most = 500, 4 << 10
+	t.Run("plain", func(t *testing.T) { memoryOfAnIdleSocket(t, "unix", 4<<10) })
+	t.Run("pumped", func(t *testing.T) { memoryOfAnIdleSocket(t, "pumped", 8<<10) })
+}
+
+func memoryOfAnIdleSocket(t *testing.T, network string, most int) {
+	const count = 500
 	if "GODEBUG="+os.Getenv("GODEBUG") != usualStacks {
 		fresh := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
 		fresh.Env = append(os.Environ(), usualStacks)
@@ -41,7 +46,7 @@ func TestMemoryOfAnIdleSocket(t *testing.T) {
 	clients := make([]net.Conn, count)
 	ours := make([]net.Conn, count)
 	for i := range count {
-		ours[i], clients[i] = pair(t, "unix")
+		ours[i], clients[i] = pair(t, network)
 	}
 	heap, stacks := memory()
 	echoes := make([]*echo, count)

@@ -12,16 +12,11 @@ const writeSize = 256 << 10
 // A read of muchRead bytes is much. Most commands are shorter, even the scripts of lock libraries.
 const muchRead = 512
 
-// errAgain means that the kernel has nothing to read, or no room for what is written.
-var errAgain = errors.New("not ready")
-
-// event notes what the kernel says about a descriptor. It may speak of a socket that had the
-// same number before. Then the next read finds nothing, and no harm is done.
-func (l *Loop) event(fd int, readable, writable, ending bool) {
-	if fd >= len(l.connections) || l.connections[fd] == nil {
+// news notes what is said about a socket.
+func (l *Loop) news(s *Socket, readable, writable, ending bool) {
+	if s.over {
 		return
 	}
-	s := l.connections[fd]
 	s.readable = s.readable || readable || ending
 	s.toTheEnd = s.toTheEnd || ending
 	l.makeReady(s)
@@ -54,11 +49,11 @@ func (l *Loop) read(s *Socket) {
 	if s.over || s.eof || s.paused.Load() {
 		return
 	}
-	n, err := readDescriptor(s.fd, l.buf[:])
+	n, err := s.source.read(l.buf[:])
 	switch {
 	case n > 0:
 		s.broughtMuch = n >= muchRead
-		// The kernel tells anew when more comes after a read that emptied it.
+		// The source tells anew when more comes after a read that emptied it.
 		s.readable = n == len(l.buf) || s.toTheEnd || s.untold
 		l.tell(s, func() { s.receiver.Received(l.buf[:n]) })
 	case errors.Is(err, errAgain):
@@ -93,13 +88,14 @@ var errPanicked = errors.New("the receiver panicked")
 func (l *Loop) attend(s *Socket) {
 	s.mu.Lock()
 	s.queued = false
-	closed, shutWrite := s.closed, s.shutWrite
+	closed, abrupt, shutWrite := s.closed, s.abrupt, s.shutWrite
 	s.mu.Unlock()
 	if s.over {
 		return
 	}
 	if !s.known {
-		l.register(s)
+		s.known = true
+		s.source.begin()
 	}
 	l.makeReady(s)
 	all, err := l.send(s)
@@ -108,13 +104,16 @@ func (l *Loop) attend(s *Socket) {
 	}
 	switch {
 	case s.over:
+	case closed && (err != nil || all || abrupt || s.blocked && !s.source.lingers()):
+		l.finish(s, net.ErrClosed)
 	case err != nil:
 		l.finish(s, err)
-	case closed && (all || s.blocked):
-		l.finish(s, net.ErrClosed)
+	case closed && !s.leaving: // what waits is still sent
+		s.leaving, s.eof = true, true
+		l.leaving++
 	case all && shutWrite && !s.shut:
 		s.shut = true
-		shutDescriptor(s.fd)
+		s.source.shutWrite()
 	}
 }
 
@@ -125,16 +124,6 @@ func (s *Socket) mustTellDrained() bool {
 	must := s.drain && s.waiting == 0
 	s.drain = s.drain && !must
 	return must
-}
-
-// register notes a new socket. What the kernel has told of it before is lost, also that the other
-// side sends no more. So there may be something to read, and after that an end.
-func (l *Loop) register(s *Socket) {
-	s.known, s.readable, s.untold = true, true, true
-	for len(l.connections) <= s.fd {
-		l.connections = append(l.connections, nil)
-	}
-	l.connections[s.fd] = s
 }
 
 // send writes what waits. all tells whether nothing waits any more.
@@ -154,7 +143,7 @@ func (l *Loop) send(s *Socket) (all bool, err error) {
 			return false, nil
 		}
 		rest := s.sending.bytes[s.sent:]
-		n, err := writeDescriptor(s.fd, rest[:min(len(rest), writeSize)])
+		n, err := s.source.write(rest[:min(len(rest), writeSize)])
 		if errors.Is(err, errAgain) {
 			return false, l.setBlocked(s, true)
 		}
@@ -166,7 +155,7 @@ func (l *Loop) send(s *Socket) (all bool, err error) {
 	}
 }
 
-// account notes that n more bytes are in the kernel.
+// account notes that n more bytes were sent.
 func (l *Loop) account(s *Socket, n int) {
 	if s.sent += n; s.sent == len(s.sending.bytes) {
 		l.putBuffer(s.sending)
@@ -177,23 +166,27 @@ func (l *Loop) account(s *Socket, n int) {
 	s.mu.Unlock()
 }
 
-// setBlocked has the kernel tell when it takes more, or not.
+// setBlocked has the source tell when it takes more, or not.
 func (l *Loop) setBlocked(s *Socket, blocked bool) error {
 	if s.blocked == blocked {
 		return nil
 	}
 	s.blocked = blocked
-	return l.poll.modify(s.fd, blocked)
+	return s.source.wait(blocked)
 }
 
-// finish closes the descriptor and calls the receiver for the last time.
+// finish closes the source and calls the receiver for the last time.
 func (l *Loop) finish(s *Socket, err error) {
 	s.over = true
-	if l.connections[s.fd] == s {
-		l.connections[s.fd] = nil
+	if s.leaving {
+		l.leaving--
 	}
-	closeDescriptor(s.fd)
-	l.putBuffer(s.sending)
+	s.mu.Lock()
+	abrupt := s.abrupt
+	s.mu.Unlock()
+	if s.source.close(abrupt) {
+		l.putBuffer(s.sending)
+	}
 	s.sending = nil
 	s.mu.Lock()
 	s.closed = true

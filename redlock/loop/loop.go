@@ -26,7 +26,7 @@ const (
 // A Loop reads and writes its sockets and runs its tasks. Any goroutine may call its methods.
 type Loop struct {
 	log  *slog.Logger
-	poll *poller
+	poll poller
 
 	mu       sync.Mutex
 	asleep   bool // it waits for the kernel, so whoever queues something wakes it
@@ -37,11 +37,14 @@ type Loop struct {
 
 	// Only the loop uses these.
 	connections  []*Socket // by descriptor
-	first        []*Socket // with bytes to read, and ReadFirst
-	ready        []*Socket // with bytes to read, and bringing little
-	later        []*Socket // with bytes to read, and bringing much
-	last         []*Socket // with an end or an error, as the kernel says
-	calm         int       // rounds since ready was not empty, at most calmRounds
+	pumps        map[*Socket]struct{}
+	told         func(fd int, readable, writable, ending bool) // event, as one value
+	leaving      int                                           // sockets that are closed and still send
+	first        []*Socket                                     // with bytes to read, and ReadFirst
+	ready        []*Socket                                     // with bytes to read, and bringing little
+	later        []*Socket                                     // with bytes to read, and bringing much
+	last         []*Socket                                     // with an end or an error, as the kernel says
+	calm         int                                           // rounds since ready was not empty, at most calmRounds
 	readingFirst batch[*Socket]
 	reading      batch[*Socket]
 	readingLater batch[*Socket]
@@ -55,7 +58,7 @@ type Loop struct {
 	buf          [readSize]byte
 	watch        watch
 
-	helpers sync.WaitGroup // goroutines of tasks that left, and of logging
+	helpers sync.WaitGroup // goroutines of tasks that left, of pumps, and of logging
 	buffers sync.Pool      // of *buffer
 }
 
@@ -92,14 +95,19 @@ func (b *batch[T]) pop() (item T, ok bool) {
 
 func (b *batch[T]) isEmpty() bool { return b.next == len(b.items) }
 
-// New makes a loop. The caller must call Run. The error is errors.ErrUnsupported where the
-// system has no epoll.
+// New makes a loop. The caller must call Run. It fails only if there are no descriptors left.
 func New(log *slog.Logger) (*Loop, error) {
 	poll, err := newPoller()
 	if err != nil {
 		return nil, err
 	}
-	return &Loop{log: log, poll: poll}, nil
+	return newLoop(log, poll), nil
+}
+
+func newLoop(log *slog.Logger, poll poller) *Loop {
+	l := &Loop{log: log, poll: poll, pumps: map[*Socket]struct{}{}}
+	l.told = l.event
+	return l
 }
 
 // Start makes a loop that runs until end is called. end waits for it. The error is New's.
@@ -205,7 +213,7 @@ func (l *Loop) isOver() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended = l.stopping && l.tasks == nil && l.queued.isEmpty()
+	l.ended = l.stopping && l.tasks == nil && l.leaving == 0 && l.queued.isEmpty()
 	return l.ended
 }
 
@@ -218,6 +226,9 @@ func (l *Loop) closeAll() {
 		if s != nil {
 			l.finish(s, net.ErrClosed)
 		}
+	}
+	for s := range l.pumps {
+		l.finish(s, net.ErrClosed)
 	}
 	l.leastSpare = len(l.spare)
 	l.endUnused()
@@ -234,12 +245,12 @@ func (l *Loop) round() {
 
 // await takes what the kernel has. It waits only if nothing is left to do.
 func (l *Loop) await() {
-	if l.poll.poll(false, l.event) > 0 || l.hasWork() {
+	if l.poll.poll(false, l.told) > 0 || l.hasWork() {
 		return
 	}
 	runtime.Gosched() // a goroutine that this one made ready would have to wait for the system call
 	if l.fallAsleep() {
-		l.poll.poll(true, l.event)
+		l.poll.poll(true, l.told)
 		l.mu.Lock()
 		l.asleep = false
 		l.mu.Unlock()

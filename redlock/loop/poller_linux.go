@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A poller asks the kernel which descriptors are ready. It is edge-triggered: the kernel tells
+// An epoll asks the kernel which descriptors are ready. It is edge-triggered: the kernel tells
 // each change once, so that reading, pausing and going on need no system call of their own.
-// Only the loop uses it, except wake and add.
-type poller struct {
-	epoll  int
-	owner  *os.File // of epoll, so that a late add cannot hit another descriptor
+type epoll struct {
+	fd     int
+	owner  *os.File // of fd, so that a late add cannot hit another descriptor
 	waker  *os.File // an eventfd; a File, so that a late wake cannot hit another descriptor
 	wakeFD int
 	events [mostEvents]unix.EpollEvent
@@ -24,19 +23,19 @@ type poller struct {
 
 const watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 
-func newPoller() (*poller, error) {
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+func newPoller() (poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	owner := os.NewFile(uintptr(epoll), "epoll")
+	owner := os.NewFile(uintptr(fd), "epoll")
 	// It is blocking so that Go's poller leaves it alone. A write blocks only after 2^64 wakes.
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		_ = owner.Close()
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	p := &poller{epoll: epoll, owner: owner, waker: os.NewFile(uintptr(event), "eventfd"), wakeFD: event}
+	p := &epoll{fd: fd, owner: owner, waker: os.NewFile(uintptr(event), "eventfd"), wakeFD: event}
 	if err := p.add(event); err != nil {
 		p.close()
 		return nil, err
@@ -44,26 +43,26 @@ func newPoller() (*poller, error) {
 	return p, nil
 }
 
-func (p *poller) close() {
+func (p *epoll) close() {
 	_ = p.owner.Close()
 	_ = p.waker.Close()
 }
 
 // wake ends a wait. Nobody reads what it writes: an edge is told for each write.
-func (p *poller) wake() { _, _ = p.waker.Write(oneWake) }
+func (p *epoll) wake() { _, _ = p.waker.Write(oneWake) }
 
 var oneWake = binary.NativeEndian.AppendUint64(nil, 1)
 
 // add has the kernel tell the news of a descriptor. It may fail if there are too many.
-func (p *poller) add(fd int) error {
+func (p *epoll) add(fd int) error {
 	raw, err := p.owner.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(epoll uintptr) {
+	err = raw.Control(func(owned uintptr) {
 		ev := unix.EpollEvent{Events: watched, Fd: int32(fd)}
-		failed = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, fd, &ev)
+		failed = unix.EpollCtl(int(owned), unix.EPOLL_CTL_ADD, fd, &ev)
 	})
 	if err != nil {
 		return net.ErrClosed
@@ -72,22 +71,22 @@ func (p *poller) add(fd int) error {
 }
 
 // modify says whether the kernel tells when it takes more to send.
-func (p *poller) modify(fd int, out bool) error {
+func (p *epoll) modify(fd int, out bool) error {
 	ev := unix.EpollEvent{Events: watched, Fd: int32(fd)}
 	if out {
 		ev.Events |= unix.EPOLLOUT
 	}
-	return unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, fd, &ev)
+	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, fd, &ev)
 }
 
 // poll calls event for each descriptor with news, and returns how many there are. It waits for
 // the first if wait is true.
-func (p *poller) poll(wait bool, event func(fd int, readable, writable, ending bool)) int {
+func (p *epoll) poll(wait bool, event func(fd int, readable, writable, ending bool)) int {
 	timeout := 0
 	if wait {
 		timeout = -1
 	}
-	n, err := unix.EpollWait(p.epoll, p.events[:], timeout)
+	n, err := unix.EpollWait(p.fd, p.events[:], timeout)
 	if err != nil {
 		if errors.Is(err, unix.EINTR) {
 			return 0

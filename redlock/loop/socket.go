@@ -31,25 +31,27 @@ type Socket struct {
 	mu        sync.Mutex
 	queued    bool    // in the loop's queue
 	out       *buffer // was written, is not being sent; nil: nothing
-	waiting   int     // bytes that are not in the kernel, also those being sent
+	waiting   int     // bytes that the source has not taken, also those being sent
 	drain     bool    // Drained is to be called
 	shutWrite bool    // CloseWrite was called
 	closed    bool    // Close was called, or the connection is over
+	abrupt    bool    // Abandon was called
 
 	// Only the loop uses these.
-	fd          int
-	known       bool    // the loop has it in connections
-	blocked     bool    // the kernel took no more, and tells when it does
+	source      source
+	known       bool    // the source has begun
+	blocked     bool    // the source takes no more, and tells when it does
 	readable    bool    // there may be something to read
-	toTheEnd    bool    // the kernel told an end or an error: read until it comes
+	toTheEnd    bool    // the source told an end or an error: read until it comes
 	untold      bool    // the kernel may have told news that are lost: read until nothing comes
 	broughtMuch bool    // when it was read last
 	inReady     bool    // in one of the loop's lists of those to read
 	eof         bool    // reading is over
 	shut        bool    // the other side was told that writing is over
+	leaving     bool    // it is closed, and still sends what waits
 	over        bool    // Ended had its last call
 	sending     *buffer // nil: nothing
-	sent        int     // bytes of sending that are in the kernel
+	sent        int     // bytes of sending that the source has taken
 }
 
 // A buffer is bytes to send. They go back to the loop's pool.
@@ -57,25 +59,28 @@ type buffer struct{ bytes []byte }
 
 const keptBuffer = 64 << 10 // larger ones are not pooled
 
-// Adopt takes a connection over. It begins paused. The connection must be TCP or a Unix
-// socket, without bytes that were read already. After an error it is still the caller's.
+// Adopt takes a connection over. It begins paused, and reads nothing yet. The kernel polls it if it
+// can. Otherwise two goroutines pump its bytes, with TLS around them or in a pipe. A TLS connection must
+// have had its handshake. If the loop has ended, the error is net.ErrClosed, and the connection is still
+// the caller's.
 func (l *Loop) Adopt(c net.Conn, r Receiver) (*Socket, error) {
 	s := &Socket{loop: l, receiver: r, local: c.LocalAddr(), remote: c.RemoteAddr(), queued: true}
 	s.paused.Store(true)
-	fd, err := duplicate(c)
-	if err != nil {
-		return nil, err
-	}
-	s.fd = fd
-	if err := l.poll.add(fd); err != nil {
-		closeDescriptor(fd)
-		return nil, err
+	polled := l.newDescriptor(c, s)
+	if polled != nil {
+		s.source = polled
+	} else {
+		s.source = newPump(c, s)
 	}
 	if !l.enqueue(func(q *queue) { q.sockets = append(q.sockets, s) }) {
-		closeDescriptor(fd)
+		if polled != nil {
+			closeDescriptor(polled.fd)
+		}
 		return nil, net.ErrClosed
 	}
-	_ = c.Close() // Go's poller lets go of it; the connection lives on in fd
+	if polled != nil {
+		_ = c.Close() // Go's poller lets go of it; the connection lives on in the descriptor
+	}
 	return s, nil
 }
 
@@ -101,7 +106,8 @@ func (s *Socket) Write(p []byte) (waiting int) {
 	return waiting
 }
 
-// Waiting is the number of bytes that are not in the kernel yet.
+// Waiting is the number of bytes that were not sent yet. A kernel that polls the connection may still
+// have some more.
 func (s *Socket) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,20 +157,25 @@ func (s *Socket) CloseWrite() {
 	s.unlockAndQueue()
 }
 
-// Close ends the connection. What waits is sent if the kernel takes it at once. It may be called
-// again.
-func (s *Socket) Close() {
+// Close ends the connection. What waits is sent if the kernel takes it at once. A pump sends it, and
+// TLS's closing message, within a few seconds, and then Ended has its last call. Close may be called again.
+func (s *Socket) Close() { s.end(false) }
+
+// Abandon is Close without sending anything more.
+func (s *Socket) Abandon() { s.end(true) }
+
+func (s *Socket) end(abrupt bool) {
 	s.mu.Lock()
-	s.closed = true
+	s.closed, s.abrupt = true, s.abrupt || abrupt
 	s.unlockAndQueue()
 }
 
 // Control has f called on the loop with the descriptor, to set options, unless the connection is
-// over.
+// over or has none. With TLS it is the descriptor of the connection below.
 func (s *Socket) Control(f func(fd uintptr)) {
 	s.loop.Do(func() {
 		if !s.over {
-			f(uintptr(s.fd))
+			s.source.control(f)
 		}
 	})
 }

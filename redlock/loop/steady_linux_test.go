@@ -35,9 +35,9 @@ func (e *echo) run(task *Task) {
 	e.socket.Close()
 }
 
-func startEcho(t testing.TB, l *running) (*echo, net.Conn) {
+func startEcho(t testing.TB, l *running, network string) (*echo, net.Conn) {
 	t.Helper()
-	ours, theirs := pair(t, "tcp")
+	ours, theirs := pair(t, network)
 	return adoptEcho(t, l, ours), theirs
 }
 
@@ -58,7 +58,7 @@ func adoptEcho(t testing.TB, l *running, ours net.Conn) *echo {
 // Reading, resuming a task and writing allocate nothing.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	l := start(t)
-	_, theirs := startEcho(t, l)
+	_, theirs := startEcho(t, l, "tcp")
 	question, answer := []byte("ping"), make([]byte, 4)
 	turn := func() {
 		if _, err := theirs.Write(question); err != nil {
@@ -78,8 +78,14 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkEcho(b *testing.B) {
+	for _, network := range []string{"tcp", "pumped", "tls"} {
+		b.Run(network, func(b *testing.B) { benchmarkEcho(b, network) })
+	}
+}
+
+func benchmarkEcho(b *testing.B, network string) {
 	l := start(b)
-	_, theirs := startEcho(b, l)
+	_, theirs := startEcho(b, l, network)
 	defer theirs.Close()
 	p := []byte("ping")
 	b.ReportAllocs()

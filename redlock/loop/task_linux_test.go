@@ -155,7 +155,7 @@ func TestATasksPanicEndsIt(t *testing.T) {
 // A runtime.Goexit, such as t.Fatal in a test, ends one task or one socket, and the loop goes on.
 func TestGoexitEndsNothingElse(t *testing.T) {
 	l := start(t)
-	others, _ := startEcho(t, l)
+	others, _ := startEcho(t, l, "tcp")
 	for range 3 {
 		l.Go(func(*Task) { runtime.Goexit() })
 		l.Go(func(task *Task) { task.Park(); task.Leave(); runtime.Goexit() }).Unpark()

@@ -1,0 +1,197 @@
+package loop
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// smallRead is what a pump reads into while little comes.
+	smallRead = 1 << 10
+	// lingerTime bounds how long a closed pump may still send.
+	lingerTime = 2 * time.Second
+)
+
+// A pump is a source that the kernel cannot poll: TLS, a pipe, or any connection where there is no epoll.
+// One goroutine reads. It reads on when the loop has taken what it read. Another one writes, while there
+// is something to write. Each tells the loop by Loop.Do.
+type pump struct {
+	conn          net.Conn
+	socket        *Socket
+	came, written func()        // told to the loop; made once
+	taken         chan struct{} // has room for one: the loop has taken everything
+	closed        chan struct{}
+
+	mu      sync.Mutex
+	unread  []byte // is there for the loop; the reader waits until it is empty
+	end     error  // not nil: nothing comes behind unread
+	writing writeState
+	wrote   int   // by the write that is over
+	failed  error // its error
+
+	deadline bool // only the loop uses it: lingers was called
+}
+
+type writeState uint8
+
+const (
+	idle    writeState = iota
+	writing            // a goroutine uses the bytes
+	over               // the loop has not heard of it
+)
+
+func newPump(c net.Conn, s *Socket) *pump {
+	p := &pump{conn: c, socket: s, taken: make(chan struct{}, 1), closed: make(chan struct{})}
+	p.came = func() { s.loop.news(s, true, false, p.hasEnded()) }
+	p.written = func() { s.loop.news(s, false, true, false) }
+	return p
+}
+
+func (p *pump) begin() {
+	p.socket.loop.pumps[p.socket] = struct{}{}
+	p.socket.loop.helpers.Go(p.readAll)
+}
+
+// readAll reads until the connection ends or is closed.
+func (p *pump) readAll() {
+	small, large := make([]byte, smallRead), (*[readSize]byte)(nil)
+	for buf := small; ; {
+		n, err := p.conn.Read(buf)
+		if n == 0 && err == nil {
+			continue
+		}
+		p.mu.Lock()
+		p.unread, p.end = buf[:n], err
+		p.mu.Unlock()
+		if !p.socket.loop.Do(p.came) || err != nil {
+			return
+		}
+		select {
+		case <-p.taken:
+		case <-p.closed:
+			return
+		}
+		switch {
+		case n < len(buf):
+			buf, large = small, putLarge(large)
+		case large == nil:
+			large = largeBuffers.Get().(*[readSize]byte)
+			buf = large[:]
+		}
+	}
+}
+
+var largeBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
+
+func putLarge(b *[readSize]byte) *[readSize]byte {
+	if b != nil {
+		largeBuffers.Put(b)
+	}
+	return nil
+}
+
+func (p *pump) hasEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.end != nil
+}
+
+func (p *pump) read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case len(p.unread) > 0:
+		n := copy(b, p.unread)
+		if p.unread = p.unread[n:]; len(p.unread) == 0 && p.end == nil {
+			p.taken <- struct{}{}
+		}
+		return n, nil
+	case errors.Is(p.end, io.EOF):
+		return 0, nil
+	case p.end != nil:
+		return 0, p.end
+	}
+	return 0, errAgain
+}
+
+// write has a goroutine write the bytes. The call after its end returns what it wrote.
+func (p *pump) write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch p.writing {
+	case idle:
+		p.writing = writing
+		p.socket.loop.helpers.Go(func() { p.writeAll(b) })
+	case over:
+		p.writing = idle
+		return p.wrote, p.failed
+	}
+	return 0, errAgain
+}
+
+func (p *pump) writeAll(b []byte) {
+	n, err := p.conn.Write(b)
+	p.mu.Lock()
+	p.writing, p.wrote, p.failed = over, n, err
+	p.mu.Unlock()
+	p.socket.loop.Do(p.written)
+}
+
+func (p *pump) wait(bool) error { return nil } // it always tells
+
+func (p *pump) lingers() bool {
+	if !p.deadline {
+		p.deadline = true
+		_ = p.conn.SetWriteDeadline(time.Now().Add(lingerTime))
+	}
+	return true
+}
+
+// shutWrite closes the connection if it cannot be closed by half.
+func (p *pump) shutWrite() {
+	p.socket.loop.helpers.Go(func() {
+		if half, ok := p.conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+			return
+		}
+		_ = p.conn.Close()
+	})
+}
+
+// close closes the connection on a goroutine. TLS's closing message may have to wait.
+func (p *pump) close(abrupt bool) (unused bool) {
+	delete(p.socket.loop.pumps, p.socket)
+	close(p.closed)
+	if abrupt {
+		_ = transport(p.conn).Close()
+	}
+	p.socket.loop.helpers.Go(func() {
+		defer time.AfterFunc(lingerTime, func() { _ = transport(p.conn).Close() }).Stop()
+		_ = p.conn.Close()
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.writing != writing
+}
+
+func (p *pump) control(f func(fd uintptr)) {
+	owner, ok := transport(p.conn).(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := owner.SyscallConn(); err == nil {
+		_ = raw.Control(f)
+	}
+}
+
+// transport is the connection below TLS.
+func transport(c net.Conn) net.Conn {
+	if over, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return over.NetConn()
+	}
+	return c
+}
