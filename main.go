@@ -48,6 +48,7 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here)")
 	try := flags.Bool("demo", false, "try the proxy out without a configuration file: on redis-server processes that it starts, or on embedded servers if redis-server is not installed; they forget all locks when the process ends")
+	admin := flags.String("admin", "", "use this admin `ADDRESS` instead of the file's, for one of several processes with the same file; -check, -reload and -healthcheck ask the process there")
 	newSet := flags.Bool("new", false, "start masters that hold no locks yet: a new set of them votes at once, not after restart_delay. For the first start only; refused if the masters have been a set for an hour")
 	learn := flags.Bool("learn", false, "find out which keys are locks: as if the file said locks: learn, until a reload. No key is a lock, the upstream gets everything, no masters are needed, and REDLOCK UNRULED and the page show the rules to write")
 	check := flags.Bool("check", false, "show the settings that are not default, ask every server what it is, list every hazard, and exit 0 or 1. Nothing is changed. Use it before a reload, too; it does not see keys that changed lock rules move, -reload does")
@@ -68,8 +69,10 @@ func run(args []string) int {
 		return exitUsage
 	case flags.NArg() > 0:
 		return fail(exitUsage, fmt.Errorf("unexpected argument %q; -help lists the flags", flags.Arg(0)))
-	case *try && *file != "":
-		return fail(exitUsage, errors.New("-demo reads no configuration; use either -demo or -config"))
+	case *try && (*file != "" || *admin != ""):
+		return fail(exitUsage, errors.New("-demo reads no configuration; use either -demo, or -config and -admin"))
+	case config.CheckListen(*admin, false) != nil:
+		return fail(exitUsage, fmt.Errorf("-admin: %w", config.CheckListen(*admin, false)))
 	case *moveKeys && !*reload:
 		return fail(exitUsage, errors.New("-move-keys needs -reload"))
 	case (*all || *asJSON) && !*check:
@@ -88,7 +91,7 @@ func run(args []string) int {
 	defer release()
 	context.AfterFunc(ctx, release) // a second signal ends the process at once
 	if *healthcheck {
-		if err := proxy.Healthcheck(ctx, *file); err != nil {
+		if err := proxy.Healthcheck(ctx, *file, *admin); err != nil {
 			return fail(exitError, err)
 		}
 		return exitFine
@@ -97,9 +100,12 @@ func run(args []string) int {
 	// process. A SIGHUP that arrives during the start causes a reload once the proxy serves.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
-	cfg, err := configuration(*file, *try, *learn)
-	if err != nil {
-		return fail(exitUsage, err)
+	cfg := config.Demo()
+	if !*try {
+		var err error
+		if cfg, err = config.Load(*file, config.Flags{Learn: *learn, Admin: *admin}); err != nil {
+			return fail(exitUsage, err)
+		}
 	}
 	cfg.NewSet = *newSet
 
@@ -163,16 +169,6 @@ func printReport(r inspect.Report, asJSON bool) int {
 		return exitError
 	}
 	return exitFine
-}
-
-func configuration(file string, demo, learn bool) (*config.Config, error) {
-	switch {
-	case demo:
-		return config.Demo(), nil
-	case learn:
-		return config.LoadToLearn(file)
-	}
-	return config.Load(file)
 }
 
 // serve serves until ctx ends, and reloads the configuration at each hangup. At the end it

@@ -46,6 +46,8 @@ func TestFlagsThatExcludeEachOther(t *testing.T) {
 		"-move-keys":           "-move-keys needs -reload",
 		"-json":                "-all and -json need -check",
 		"-demo -config x":      "-demo reads no configuration",
+		"-demo -admin :9381":   "-demo reads no configuration",
+		"-admin 9381":          "-admin: \"9381\" is not an address",
 		"check":                "unexpected argument \"check\"",
 	} {
 		c := program(t, strings.Fields(flags)...)

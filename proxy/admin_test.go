@@ -120,7 +120,7 @@ func TestHealthcheck(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return Healthcheck(t.Context(), file)
+		return Healthcheck(t.Context(), file, "")
 	}
 	for _, text := range []string{
 		"admin: " + address,
@@ -147,6 +147,9 @@ func TestHealthcheck(t *testing.T) {
 	listener.Close()
 	if err := check("admin: " + listener.Addr().String()); err == nil {
 		t.Error("nobody listens, and the check is fine")
+	}
+	if err := Healthcheck(t.Context(), file, address); err != nil {
+		t.Errorf("with -admin, which names a process: %v", err)
 	}
 	for _, text := range []string{"", "admin: nonsense", "admin: [1]"} {
 		check(text)

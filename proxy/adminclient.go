@@ -26,13 +26,14 @@ import (
 // healthcheckTimeout is shorter than the usual timeout of a container engine's check.
 const healthcheckTimeout = 3 * time.Second
 
-// Healthcheck asks the process that runs with the configuration file at path whether it is alive, and
-// returns nil if it is. An empty path means the default file, as for config.Load. It reads only the
-// admin address: other mistakes in the file, or in files that it names, must kill no running process.
-func Healthcheck(ctx context.Context, path string) error {
+// Healthcheck asks the process that runs with the configuration file at path, or at another admin address,
+// whether it is alive, and returns nil if it is. An empty path means the default file, as for config.Load.
+// It reads only the admin address: other mistakes in the file, or in files that it names, must kill no
+// running process.
+func Healthcheck(ctx context.Context, path, admin string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
-	_, err := askAdmin(ctx, adminAddress(path), http.MethodGet, "/healthz")
+	_, err := askAdmin(ctx, cmp.Or(admin, adminAddress(path)), http.MethodGet, "/healthz")
 	return err
 }
 

@@ -108,7 +108,7 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	if old.Config.Source == config.DemoSource {
 		return nil, errors.New("the process was started with -demo, so there is no configuration file to read again")
 	}
-	next, err := config.Load(old.Config.Source)
+	next, err := config.Load(old.Config.Source, config.Flags{Admin: old.Config.AdminFlag})
 	if err != nil {
 		return nil, err
 	}

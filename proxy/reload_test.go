@@ -38,7 +38,7 @@ func startReloadable(t *testing.T, upstream *proxytest.Redis, masters ...*proxyt
 	}
 	r.base += "master_timeout: 2s\nrestart_delay: 4s\nlocks:\n  - match: \"lock:*\"\n"
 	r.write(r.base)
-	cfg, err := config.Load(r.file)
+	cfg, err := config.Load(r.file, config.Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func loadText(t *testing.T, text string) *config.Config {
 	if err := os.WriteFile("f.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load("f.yaml")
+	cfg, err := config.Load("f.yaml", config.Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestLocksRightAfterTheStart(t *testing.T) {
 	} {
 		t.Run(strings.Fields(commands.ask)[0], func(t *testing.T) {
 			t.Parallel()
-			cfg, err := config.Load(r.file)
+			cfg, err := config.Load(r.file, config.Flags{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestANewSetSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func(isNew bool) (p *Proxy, log *proxytest.Log, stop func()) {
-		cfg, err := config.Load(file)
+		cfg, err := config.Load(file, config.Flags{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func TestReloadOfTLS(t *testing.T) {
 		}
 	}
 	write(text)
-	cfg, err := config.Load(file)
+	cfg, err := config.Load(file, config.Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,8 @@ type Config struct {
 	// NewSet is the operator's assurance (-new) that no lock can be held on these masters
 	// yet. Then they need not prove how long they have been up. It is no key of the file.
 	NewSet bool
+	// AdminFlag is the flag -admin, which takes the place of the file's admin; empty: it was not given.
+	AdminFlag string
 	// DemoServers are the processes that -demo has started: the masters, and then the upstream.
 	// It is no key of the file.
 	DemoServers []DemoServer
@@ -267,14 +269,15 @@ func Demo() *Config {
 	}
 }
 
+// Flags take the place of keys of the file.
+type Flags struct {
+	Learn bool   // as if the file had `locks: learn`
+	Admin string // the admin address; empty: the file's
+}
+
 // Load reads and checks the configuration file at path. An empty path means config.yaml
 // in the working directory. If there are mistakes in the file, the error is an Error.
-func Load(path string) (*Config, error) { return load(path, false) }
-
-// LoadToLearn is Load for -learn: as if the file had `locks: learn`.
-func LoadToLearn(path string) (*Config, error) { return load(path, true) }
-
-func load(path string, learn bool) (*Config, error) {
+func Load(path string, flags Flags) (*Config, error) {
 	file := cmp.Or(path, DefaultFile)
 	text, err := os.ReadFile(file)
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
@@ -283,7 +286,7 @@ func load(path string, learn bool) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	return parse(file, text, learn)
+	return parse(file, text, flags)
 }
 
 // noConfiguration is the error if no file is named and the default file does not exist. Embedded

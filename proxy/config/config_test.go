@@ -19,7 +19,7 @@ import (
 // The shipped file promises to show the defaults and to be equal to -demo.
 func TestShippedConfigIsTheDefaults(t *testing.T) {
 	const file = "../../config.yaml"
-	shipped, err := Load(file)
+	shipped, err := Load(file, Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,18 +51,18 @@ func TestShippedConfigShowsEveryKey(t *testing.T) {
 // Without a file nothing starts, least of all embedded servers that grant every lock.
 func TestLoadWithoutAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if _, err := Load(""); err == nil || !strings.Contains(err.Error(), "config.yaml does not exist") || !strings.Contains(err.Error(), "start it with -demo: it starts redis-server if that is installed, or else uses embedded servers;") {
+	if _, err := Load("", Flags{}); err == nil || !strings.Contains(err.Error(), "config.yaml does not exist") || !strings.Contains(err.Error(), "start it with -demo: it starts redis-server if that is installed, or else uses embedded servers;") {
 		t.Errorf("without a file: %v", err)
 	}
 	if err := os.WriteFile("config.yaml", []byte("upstream: none\nmasters: embedded\nlisten: :7000\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := Load("")
+	cfg, err := Load("", Flags{})
 	if err != nil || cfg.Listen != ":7000" || cfg.Source != "config.yaml" {
 		t.Fatalf("config.yaml in the working directory was not read: %+v, %v", cfg, err)
 	}
 	missing := filepath.Join(t.TempDir(), "missing.yaml")
-	if _, err = Load(missing); err == nil || !strings.Contains(err.Error(), missing) {
+	if _, err = Load(missing, Flags{}); err == nil || !strings.Contains(err.Error(), missing) {
 		t.Errorf("a named file that is missing gave %v", err)
 	}
 }
@@ -193,12 +193,24 @@ func TestLearning(t *testing.T) {
 		"upstream: redis://h\nlocks:\n  - match: a\n":               true,
 		"upstream: redis://h\n":                                     true,
 	} {
-		cfg, err := parse("f", []byte(text), learn)
+		cfg, err := parse("f", []byte(text), Flags{Learn: learn})
 		if err != nil || !cfg.Learns() || len(cfg.EmbeddedServers()) > 0 {
 			t.Errorf("%q, %v: %v, %v", text, learn, cfg, err)
 		}
 	}
 	if cfg, err := parseConfig("f", []byte("upstream: redis://h\nmasters: embedded\n")); err != nil || cfg.Learns() {
 		t.Errorf("the default learns, %v", err)
+	}
+}
+
+// -admin takes the place of the file's admin, and is checked like that.
+func TestAdminFlag(t *testing.T) {
+	const text = "upstream: none\nmasters: embedded\nlisten: 127.0.0.1:6380\nadmin: 127.0.0.1:6380\n"
+	cfg, err := parse("f", []byte(text), Flags{Admin: "127.0.0.1:9381"})
+	if err != nil || cfg.Admin != "127.0.0.1:9381" || cfg.AdminFlag != cfg.Admin {
+		t.Errorf("got %+v, %v", cfg, err)
+	}
+	if _, err := parse("f", []byte(text), Flags{Admin: ":6380"}); err == nil || !strings.Contains(err.Error(), "admin: :6380 is the listen address") {
+		t.Errorf("the listen address: %v", err)
 	}
 }

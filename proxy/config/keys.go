@@ -13,10 +13,10 @@ import (
 
 // parseConfig parses a whole file. Missing keys keep their defaults, except upstream and
 // masters. Without these, the proxy would silently hold its locks in an embedded server.
-func parseConfig(file string, text []byte) (*Config, error) { return parse(file, text, false) }
+func parseConfig(file string, text []byte) (*Config, error) { return parse(file, text, Flags{}) }
 
-// parse is parseConfig. With learn the file's rules count for nothing.
-func parse(file string, text []byte, learn bool) (*Config, error) {
+// parse is parseConfig with flags.
+func parse(file string, text []byte, flags Flags) (*Config, error) {
 	cfg := Demo()
 	r := &configReader{file: file, places: map[string]int{}}
 	cfg.Source, cfg.places = file, r.places
@@ -27,8 +27,11 @@ func parse(file string, text []byte, learn bool) (*Config, error) {
 		r.failAt(0, "", "the file is empty; it needs at least the keys upstream and masters")
 	default:
 		r.read(top, "", cfg, "")
-		if learn {
+		if flags.Learn {
 			cfg.Locks = nil
+		}
+		if cfg.AdminFlag = flags.Admin; flags.Admin != "" {
+			cfg.Admin = flags.Admin
 		}
 		if top.Kind == yaml.MappingNode {
 			configChecks{r, cfg}.all()

@@ -217,7 +217,7 @@ func TestSettingsShowNoSecrets(t *testing.T) {
 	if err := os.WriteFile(file, []byte("upstream: redis://u:hunter2@a\nmasters: [redis://u:hunter2@b]\nauth: {password: hunter2}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(file)
+	cfg, err := config.Load(file, config.Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}
