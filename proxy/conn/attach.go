@@ -3,7 +3,6 @@ package conn
 import (
 	"errors"
 	"io"
-	"net"
 	"time"
 
 	"redlock-proxy/redlock/loop"
@@ -24,10 +23,9 @@ type Reader interface {
 
 // Attach has a loop read and write the connection from now on. The Reader gets its bytes
 // after Resume. task is unparked by a Wake, by the connection's end and when there is room to
-// write. Attach returns false, and changes nothing, if the loop cannot do that: it is nil, or
-// the connection is neither TCP nor a Unix socket.
+// write. Attach returns false, and changes nothing, if there is no loop or it has ended.
 func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
-	if l == nil || !s.Attachable() {
+	if l == nil {
 		return false
 	}
 	s.mu.Lock()
@@ -49,15 +47,6 @@ func (s *Socket) ReadFirst() { s.on.Load().ReadFirst() }
 // ReadLike has the loop read an attached socket in the turn of a client's socket, which must be
 // attached, too (loop.Socket.ReadLike).
 func (s *Socket) ReadLike(client *Writer) { s.on.Load().ReadLike(client.to.on.Load()) }
-
-// Attachable tells whether a loop could read and write the connection.
-func (s *Socket) Attachable() bool {
-	switch s.Conn.(type) {
-	case *net.TCPConn, *net.UnixConn:
-		return true
-	}
-	return false
-}
 
 // Attached tells whether a loop reads and writes the connection.
 func (s *Socket) Attached() bool { return s.on.Load() != nil }

@@ -49,16 +49,17 @@ func NewSocket(conn net.Conn, clock *Clock) *Socket {
 	return s
 }
 
-// Handshake does the TLS handshake of a client that came over TLS, and nothing for one
-// that did not.
+// Encrypted tells whether the connection came over TLS.
+func (s *Socket) Encrypted() bool {
+	_, encrypted := s.Conn.(*tls.Conn)
+	return encrypted
+}
+
+// Handshake does the TLS handshake of a client that came over TLS.
 func (s *Socket) Handshake(ctx context.Context, patience time.Duration) error {
-	conn, encrypted := s.Conn.(*tls.Conn)
-	if !encrypted {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return conn.HandshakeContext(ctx)
+	return s.Conn.(*tls.Conn).HandshakeContext(ctx)
 }
 
 // Read is net.Conn's, with one more error: ErrWoken after a Wake, until ClearWake.
@@ -148,7 +149,7 @@ func (s *Socket) CloseWrite() {
 		on.CloseWrite()
 		return
 	}
-	if s.encrypted() && s.writing.Load() != 0 {
+	if _, encrypted := s.Conn.(*tls.Conn); encrypted && s.writing.Load() != 0 {
 		s.Abandon() // TLS would wait for the write under way
 		return
 	}
@@ -159,13 +160,8 @@ func (s *Socket) CloseWrite() {
 	_ = s.Close()
 }
 
-// Close closes the connection. An attached one first sends what the kernel takes at once.
+// Close closes the connection. An attached one first sends what waits, within bounds.
 func (s *Socket) Close() error {
-	if !s.Attachable() { // TLS may wait for seconds until the other side reads the closing message; nobody else may
-		return s.Conn.Close()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if on := s.on.Load(); on != nil {
 		on.Close()
 		return nil
@@ -176,16 +172,17 @@ func (s *Socket) Close() error {
 // Abandon closes the connection without TLS's closing message, which could wait for
 // seconds until the other side reads it.
 func (s *Socket) Abandon() {
+	s.mu.Lock() // nothing attaches it meanwhile
+	defer s.mu.Unlock()
+	if on := s.on.Load(); on != nil {
+		on.Abandon()
+		return
+	}
 	if conn, encrypted := s.Conn.(*tls.Conn); encrypted {
 		_ = conn.NetConn().Close()
 		return
 	}
-	_ = s.Close()
-}
-
-func (s *Socket) encrypted() bool {
-	_, encrypted := s.Conn.(*tls.Conn)
-	return encrypted
+	_ = s.Conn.Close()
 }
 
 // Silent is the time since bytes last came.

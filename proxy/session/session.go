@@ -159,18 +159,17 @@ func (s *Session) Reloaded(now *config.Settings) {
 	}
 }
 
-// Start runs the session to its end, and then calls ended: on the loop if the connection is a
-// plain one, and else on a goroutine.
+// Start has the loop run the session to its end, and then call ended.
 func (s *Session) Start(ended func()) {
 	s.over = ended
-	if l := s.Env.Loop; l != nil && s.sock.Attachable() && l.Go(s.serve) != nil {
-		return
+	if s.Env.Loop.Go(s.serve) == nil { // the process ends
+		_ = s.sock.Close()
+		ended()
 	}
-	go loop.OnGoroutine(func(task *loop.Task) { s.serve(task) })
 }
 
-// serve runs the session to its end, and then closes the client's socket. If the loop reads the
-// client, it returns whenever it has to wait for it, and the loop calls it again.
+// serve runs the session to its end, and then closes the client's socket. Whenever it has to wait for
+// the client, it returns, and the loop calls it again.
 func (s *Session) serve(task *loop.Task) (rests bool) {
 	defer func() {
 		if !rests {
@@ -200,15 +199,11 @@ func (s *Session) serve(task *loop.Task) (rests bool) {
 	return false
 }
 
-// begin has the loop read the client if it can. It returns false if the client's TLS handshake
-// failed.
+// begin has the loop read the client, after the TLS handshake. It returns false if that failed.
 func (s *Session) begin(task *loop.Task) bool {
 	s.task = task
 	s.setLimits(&s.Env.Active.Load().Limits)
-	if task.OnLoop() && !s.in.Attach(s.Env.Loop, task, s.minder) {
-		task.Leave()
-	}
-	return s.handshakeTLS()
+	return s.handshakeTLS() && s.in.Attach(s.Env.Loop, task, s.minder)
 }
 
 // performAll performs every complete command that has been read.
@@ -271,11 +266,9 @@ func (s *Session) endsReplies() bool {
 func (s *Session) readMore() (more, rests bool) {
 	s.Send()
 	s.flush()
-	switch {
-	case !s.sock.Attached():
-	case s.in.IsLarge():
+	if s.in.IsLarge() {
 		s.task.Leave()
-	default:
+	} else {
 		s.task.Back()
 	}
 	for !s.mustEnd() {

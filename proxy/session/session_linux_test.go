@@ -15,7 +15,7 @@ import (
 
 // A large command is read and performed away from the loop, where it delays nobody else.
 func TestLargeCommandsLeaveTheLoop(t *testing.T) {
-	_, client := startOnLoop(t, io.Discard)
+	_, client := start(t, io.Discard)
 	ask(t, client, "WHERE\r\n", "+loop\r\n")
 	ask(t, client, fmt.Sprintf("*2\r\n$5\r\nWHERE\r\n$1000000\r\n%s\r\n", strings.Repeat("x", 1_000_000)), "+away\r\n")
 	ask(t, client, "WHERE\r\n", "+loop\r\n")
@@ -38,7 +38,7 @@ func (c *counting) Perform(cmd wire.Command) {
 // A client with very many commands in its pipeline does not hold up the others.
 func TestLongPipelineLetsOthersIn(t *testing.T) {
 	const count = 3000 // that fit into one read
-	s, client := startOnLoop(t, io.Discard)
+	s, client := start(t, io.Discard)
 	ask(t, client, "A 1\r\n", "+1\r\n")
 	performed := make(chan int, 1)
 	s.Env.Loop.Do(func() {
@@ -65,7 +65,7 @@ func (c closing) Close() { c.onLoop <- c.OnLoop() }
 func TestIdleSessionEndsOnTheLoop(t *testing.T) {
 	for _, command := range []string{"A 1\r\n", "BUSY 1\r\n"} {
 		ended := make(chan bool, 1)
-		_, client := startOnLoopWith(t, io.Discard, func(s *Session) Handler { return closing{echo{s}, ended} })
+		_, client := startWith(t, io.Discard, func(s *Session) Handler { return closing{echo{s}, ended} })
 		ask(t, client, command, "+1\r\n")
 		ask(t, client, "A 2\r\n", "+2\r\n")
 		_ = client.Close()
@@ -101,7 +101,7 @@ func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
 		}
 		left <- err
 	}()
-	s, client := startOnLoop(t, io.Discard)
+	s, client := start(t, io.Discard)
 	ask(t, client, "A 1\r\n", "+1\r\n")
 	s.Env.Active.Replace(func(now config.Settings) config.Settings {
 		now.DialUpstream = func(ctx context.Context) (net.Conn, error) {

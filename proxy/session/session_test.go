@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -50,40 +51,38 @@ func (echo) Close()                                  {}
 // A starter serves a client and returns the client's end of the connection.
 type starter func(t *testing.T, log io.Writer) (*Session, net.Conn)
 
-// onBoth runs a test with a session on a goroutine, and with one on the loop where there is one.
+// onBoth runs a test with a client whose socket the kernel polls, and with one whose bytes are pumped.
 func onBoth(t *testing.T, test func(t *testing.T, start starter)) {
-	t.Run("goroutine", func(t *testing.T) { test(t, start) })
-	t.Run("loop", func(t *testing.T) { test(t, startOnLoop) })
-}
-
-// start serves a client over a pipe.
-func start(t *testing.T, log io.Writer) (*Session, net.Conn) {
-	t.Helper()
-	near, far := net.Pipe()
-	return serve(t, log, nil, near, far, answering), far
+	t.Run("polled", func(t *testing.T) { test(t, start) })
+	t.Run("pumped", func(t *testing.T) {
+		test(t, func(t *testing.T, log io.Writer) (*Session, net.Conn) {
+			near, far := net.Pipe()
+			return serve(t, log, near, far, answering), far
+		})
+	})
 }
 
 func answering(s *Session) Handler { return echo{s} }
 
-// startOnLoop serves a client over TCP, on a loop where the system has one.
-func startOnLoop(t *testing.T, log io.Writer) (*Session, net.Conn) {
+// start serves a client over TCP.
+func start(t *testing.T, log io.Writer) (*Session, net.Conn) {
 	t.Helper()
-	return startOnLoopWith(t, log, answering)
+	return startWith(t, log, answering)
 }
 
-func startOnLoopWith(t *testing.T, log io.Writer, handle func(*Session) Handler) (*Session, net.Conn) {
+func startWith(t *testing.T, log io.Writer, handle func(*Session) Handler) (*Session, net.Conn) {
+	t.Helper()
+	far, near := proxytest.Pair(t)
+	return serve(t, log, near, far, handle), far
+}
+
+func serve(t *testing.T, log io.Writer, near, far net.Conn, handle func(*Session) Handler) *Session {
 	t.Helper()
 	l, end, err := loop.Start(slog.New(slog.NewTextHandler(log, nil)))
-	t.Cleanup(end)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err != nil {
 		t.Fatal(err)
 	}
-	far, near := proxytest.Pair(t)
-	return serve(t, log, l, near, far, handle), far
-}
-
-func serve(t *testing.T, log io.Writer, l *loop.Loop, near, far net.Conn, handle func(*Session) Handler) *Session {
-	t.Helper()
+	t.Cleanup(end)
 	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +144,7 @@ func TestLongCommands(t *testing.T) {
 
 // A client that sends all and half-closes gets every reply.
 func TestHalfClosedClientGetsItsReplies(t *testing.T) {
-	_, client := startOnLoop(t, io.Discard)
+	_, client := start(t, io.Discard)
 	_, _ = io.WriteString(client, strings.Repeat("BUSY 1\r\nA 2\r\n", 10_000))
 	_ = client.(*net.TCPConn).CloseWrite()
 	_ = client.SetDeadline(time.Now().Add(time.Minute))
@@ -154,9 +153,29 @@ func TestHalfClosedClientGetsItsReplies(t *testing.T) {
 	}
 }
 
+// panicking panics while it writes.
+type panicking struct{ echo }
+
+func (p panicking) Perform(wire.Command) {
+	p.FlushWith(func([]byte) []byte { panic("made for the test") })
+}
+
+// A panic while the session writes gives the writing side back, for who waits for it.
+func TestAPanicWhileWritingGivesTheWriterBack(t *testing.T) {
+	s, client := startWith(t, io.Discard, func(s *Session) Handler { return panicking{echo{s}} })
+	_, _ = io.WriteString(client, "A 1\r\n")
+	_ = client.SetDeadline(time.Now().Add(time.Minute))
+	if text, err := io.ReadAll(client); len(text) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%q, %v", text, err)
+	}
+	if !s.out.TryLock() {
+		t.Error("nobody can write any more")
+	}
+}
+
 // A client that does not read is noticed, and its session then ends at once.
 func TestUnreadReplies(t *testing.T) {
-	s, client := startOnLoop(t, io.Discard)
+	s, client := start(t, io.Discard)
 	text := fmt.Sprintf("*2\r\n$1\r\nA\r\n$30000\r\n%s\r\n", strings.Repeat("x", 30_000))
 	go func() {
 		for {
@@ -173,24 +192,6 @@ func TestUnreadReplies(t *testing.T) {
 		s.Env.Clock.Advance(s.Env.Clock.Now() + int64(10*time.Millisecond))
 		s.Inspect(&limits)
 	}
-}
-
-// Buffers of clients that fell silent are taken back.
-func TestSilentClientKeepsNoLargeBuffer(t *testing.T) {
-	s, client := start(t, io.Discard)
-	text := strings.Repeat("x", 20_000)
-	ask(t, client, "*2\r\n$4\r\nECHO\r\n$20000\r\n"+text+"\r\n", "+"+text+"\r\n")
-	if !s.sock.HasLargeBuffer() {
-		t.Fatal("this test wants a large buffer to begin with")
-	}
-	s.Env.Clock.Advance(s.Env.Clock.Now() + int64(time.Minute))
-	s.Inspect(&config.Limits{})
-	for deadline := time.Now().Add(time.Minute); s.sock.HasLargeBuffer(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the buffer is still large")
-		}
-	}
-	ask(t, client, "GET k\r\n", "+k\r\n")
 }
 
 // Each reason is logged once, and none hides another.

@@ -7,9 +7,13 @@ import (
 	"time"
 )
 
-// handshakeTLS does the handshake of a client that came over TLS. It returns false if it
-// failed.
+// handshakeTLS does the handshake of a client that came over TLS, away from the loop. It returns
+// false if it failed.
 func (s *Session) handshakeTLS() bool {
+	if !s.sock.Encrypted() {
+		return true
+	}
+	s.task.Leave()
 	patience := handshakePatience
 	if limit := s.Env.Active.Load().Limits.LoginTime; limit > 0 {
 		patience = min(patience, limit)
@@ -19,6 +23,7 @@ func (s *Session) handshakeTLS() bool {
 	if err != nil && !errors.Is(err, io.EOF) && !s.HasEnded(Draining) {
 		s.End(HandshakeFailed, slog.String("client", s.RemoteAddr().String()), slog.Any("error", err))
 	}
+	s.task.Back()
 	return err == nil
 }
 
