@@ -85,7 +85,8 @@
 //     0. A server under two names has one number only. Replicas and cluster-mode servers never vote.
 //   - A new set (founding.go) looks like a set that forgot everything, by restarts or by FLUSHALL. So it begins only
 //     if all masters have been reached and none has a marker, and it begins in quarantine, unless the operator says
-//     that no lock can be held yet. A server's uptime is no evidence. If the operator says so late, that ends the
+//     that no lock can be held yet. The first master decides if several processes begin a set, or if one restores
+//     the set that all masters forgot: it gets its marker before the others. A server's uptime is no evidence. If the operator says so late, that ends the
 //     quarantine in which the set began; its end is in the set's id (marker.NewSetID). The word may also be one that
 //     was left in a start command. So set ids say when they began, and proxy/ refuses to start with the word if a
 //     quorum has had a set for an hour.
@@ -148,8 +149,9 @@
 //     list is old, or it stood still for as long as two changes take, it may restore what it knows, or begin a new
 //     set, and count fewer masters than others do.
 //   - A set of one master. Nobody else knows its longer TTLs.
-//   - Masters that forgot may get markers of two sets, if one process begins a new set while another writes the old
-//     one's marker, or does not finish its set within Limits.RestartDelay. Only the operator can tell them apart.
+//   - All masters forgot, and got markers of two sets: the process that begins a new set does not finish it within
+//     Limits.RestartDelay (testdata/flush_left.txt), or another one restores the old set on a master by what it read
+//     just before the last one forgot. The masters of the smaller set are rejected until the operator flushes them.
 //   - All masters restart twice without their latest data, as by a loss of power, and a process starts in between,
 //     while a marker records the joins that it begins. If the masters then come back, and another process gives them
 //     their former record, the two records name different servers. Neither process then counts them, until the

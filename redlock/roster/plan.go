@@ -125,7 +125,7 @@ func (r *Roster) forgets(m *Write, s *view, now time.Time) memory {
 	joined := p.DB == 0 && r.hasJoined(p, s)
 	switch own := s.marker; {
 	case s.text == "" && p.DB == 0:
-		if now.Sub(s.since) < r.limits.RestartDelay && r.contested() {
+		if now.Sub(s.since) < r.limits.RestartDelay && r.contested(p) {
 			return unclear
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it is new, was flushed, or restarted without its data"
@@ -319,16 +319,23 @@ type usedDatabases struct {
 	databases []int
 }
 
-// contested tells whether another set is being founded on masters that have forgotten this one. Then
-// nothing may be written in between. After RestartDelay it is no founding, but a marker from an old copy.
-func (r *Roster) contested() bool {
-	for p, s := range r.views {
+// contested tells whether a missing marker must not be written yet, because another set may be about to begin
+// on masters that have forgotten this one. One of them has its marker already, or none has any: then the first
+// master decides between the sets, so it gets a marker before all others, as in found. After RestartDelay it is
+// no founding, but a marker from an old copy, or a first master that cannot be written to.
+func (r *Roster) contested(p Place) bool {
+	forgotten := p.Master > 0
+	for q, s := range r.views {
 		m := s.marker
-		if p.DB == 0 && s.present() && m.Set != r.set && (m.Members == r.masters || m.Members == len(r.servers)) && !m.Joined.IsStaged() && m.Member == p.Master+1 {
+		switch {
+		case q.DB != 0 || !s.present():
+		case m.Set == r.set:
+			forgotten = false
+		case (m.Members == r.masters || m.Members == len(r.servers)) && !m.Joined.IsStaged() && m.Member == q.Master+1:
 			return true
 		}
 	}
-	return false
+	return forgotten
 }
 
 // tellAll returns the number of remembering masters that together know every TTL granted. A

@@ -225,6 +225,34 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 	}
 }
 
+// If no master tells of the set, another process may begin a new one. The first master decides, so the others
+// get no marker before it, or only after RestartDelay, because it may take none.
+func TestRosterTheFirstMasterDecidesBetweenSets(t *testing.T) {
+	for name, row := range map[string]struct {
+		tells int // the place of a master that tells of the set
+		after time.Duration
+		want  []Place
+	}{
+		"nobody tells of it":              {-1, 29 * time.Second, []Place{{0, 0}}},
+		"the first one has it":            {0, 29 * time.Second, []Place{{1, 0}, {2, 0}}},
+		"another one tells of it":         {2, 29 * time.Second, []Place{{0, 0}, {1, 0}}},
+		"the first one cannot be written": {-1, 31 * time.Second, []Place{{0, 0}, {1, 0}, {2, 0}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			r := certifiedRoster(3, now)
+			for i := range 3 {
+				if i != row.tells {
+					r.shows(Place{i, 0}, "")
+				}
+			}
+			if got := r.markedBy(now.Add(row.after)); !slices.Equal(got, row.want) {
+				t.Errorf("markers are written to %v", got)
+			}
+		})
+	}
+}
+
 // A set gives way to another only if a quorum belongs to the other.
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
