@@ -3,7 +3,7 @@
 // eight languages go through every scenario (conformance_test.go), over Redis and over
 // Valkey.
 //
-// A proxy that learns finds each library's rule (learn_test.go). With a wait in the rule, libraries that know nothing of it get their locks in order
+// A proxy that learns finds each library's rule (learn_test.go), and none in traffic without locks (unlocked_test.go). With a wait in the rule, libraries that know nothing of it get their locks in order
 // (waits_test.go). With renew and on_disconnect, their locks last as long as their
 // connections (leases_test.go). With a fencing token, a holder that was paused does no harm
 // (fencing_test.go).

@@ -7,7 +7,7 @@ import "bytes"
 type Shape struct {
 	ID uint64 // tells texts apart; 0: the text is unknown
 
-	Takes   bool // it creates the key, which then ends by itself, only on a condition
+	Takes   bool // it creates the key, which then ends by itself, only if what it looks at allows it
 	Extends bool // it looks at the key, and then changes its end
 	Deletes bool // it decides, and then deletes the key or a part of it
 }
@@ -31,7 +31,7 @@ const (
 // delete what is old (ZREMRANGEBYSCORE), are those of rate limits.
 var means = map[string]meaning{
 	"get": looks, "mget": looks, "getrange": looks, "exists": looks, "hget": looks, "hexists": looks,
-	"zscore": looks, "sismember": looks, "type": looks,
+	"zscore": looks, "sismember": looks, "type": looks, "hmget": looks, "hlen": looks, "scard": looks, "zcard": looks,
 	"set": creates, "mset": creates, "hset": creates, "hmset": creates, "hincrby": creates, "sadd": creates, "zadd": creates,
 	"setex": creates | ends, "psetex": creates | ends,
 	"setnx": createsIfNone, "msetnx": createsIfNone, "hsetnx": createsIfNone, "nx": createsIfNone,
@@ -78,7 +78,7 @@ func shapeOf(id uint64, text []byte) Shape {
 		}
 	}
 	has := func(m meaning) bool { return does&m != 0 }
-	s.Takes = has(ends) && (has(createsIfNone) || decides && has(creates))
+	s.Takes = has(ends) && (has(createsIfNone) || decides && has(looks) && has(creates))
 	s.Extends = decides && has(ends) && has(looks)
 	s.Deletes = has(deletes)
 	return s

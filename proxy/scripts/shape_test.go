@@ -43,6 +43,7 @@ func TestShape(t *testing.T) {
 		// rate limits and caches
 		"local n = redis.call('incr', KEYS[1]) if n == 1 then redis.call('expire', KEYS[1], 60) end return n":                                   {},
 		"redis.call('zremrangebyscore', KEYS[1], 0, ARGV[1]) if redis.call('zcard', KEYS[1]) < 9 then redis.call('zrem', KEYS[1], ARGV[2]) end": {Deletes: true},
+		"if redis.call('hincrby', KEYS[1], ARGV[1], 1) == 1 then redis.call('publish', 'c', 'm') end redis.call('expire', KEYS[1], 60)":         {}, // who is present
 		"return redis.call('del', KEYS[1])":                                             {},
 		"-- if mine then redis.call('del')\nreturn redis.call('set', KEYS[1], 1)":       {},
 		"redis.call('set', KEYS[1], ARGV[1], 'PX', 5)":                                  {}, // without a condition

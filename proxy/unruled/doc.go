@@ -8,7 +8,7 @@
 // who took which key, and reports a use when the second half comes:
 //
 //	taken by                      given back by
-//	SET NX, SETNX                 a script that compares and deletes or extends, or whose text is unknown
+//	SET NX, SETNX                 a script that compares and deletes or extends, or whose text stays unknown
 //	a script that creates a key,  another script that deletes it
 //	with an end, on a condition
 //	any of these                  DELEX IFEQ, DELIFEQ, SET IFEQ; DEL or UNLINK while the client watches keys

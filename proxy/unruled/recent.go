@@ -115,15 +115,14 @@ type unread struct {
 	lasts bool // one of them was run for long enough
 }
 
-// add returns true when lasts becomes true.
-func (u *unread) add(sha uint64, now int64) (first bool) {
+// add tells whether this script was run for long enough, and whether it made lasts true.
+func (u *unread) add(sha uint64, now int64) (lasts, first bool) {
 	place := &u.seen[sha%uint64(len(u.seen))]
 	if place.sha != sha {
 		place.sha, place.since = sha, uint64(now)
 	}
-	if u.lasts || uint64(now)-place.since < unreadAfter {
-		return false
-	}
-	u.lasts = true
-	return true
+	lasts = uint64(now)-place.since >= unreadAfter
+	first = lasts && !u.lasts
+	u.lasts = u.lasts || lasts
+	return lasts, first
 }

@@ -92,8 +92,8 @@ func (w *Watch) See(c Command) {
 			w.giveBack(c, at, byDeletion)
 		}
 	case "eval", "evalsha", "fcall":
-		if c.Name == "evalsha" && c.Script.ID == 0 {
-			w.noteUnread(c.Args[1])
+		if c.Name == "evalsha" && c.Script.ID == 0 && !w.noteUnread(c.Args[1]) {
+			return // the upstream may not know the text either, and then the client sends it
 		}
 		if !w.giveBack(c, c.Keys[0], byScript) && c.Script.Takes {
 			w.take(c, taken{how: byText, script: c.Script.ID}, 0)
@@ -217,14 +217,16 @@ func (w *Watch) Unread() bool {
 	return w.unread.lasts
 }
 
-func (w *Watch) noteUnread(sha []byte) {
+// noteUnread tells whether the script's text stays unknown.
+func (w *Watch) noteUnread(sha []byte) bool {
 	hash, now := w.hash(0, sha), time.Now()
 	w.mu.Lock()
-	first := w.unread.add(hash, now.UnixMilli())
+	lasts, first := w.unread.add(hash, now.UnixMilli())
 	w.mu.Unlock()
 	if first {
 		w.log.Info(UnreadNotice)
 	}
+	return lasts
 }
 
 // Found returns the patterns that no rule covers now and no glob ignores, the most used first.
