@@ -98,6 +98,7 @@ var unlockedHabits = map[string]string{
 	"rate-limit-redis":                   "RUN express 1 rl:# 0 2000; DEL rl:#; DECR rl:#; EXPIRE rl:# 2",
 	"Laravel's RateLimiter":              "RUN add 1 limiter:#:timer 99 2; RUN add 1 limiter:# 0 2; INCRBY limiter:# 1; DEL limiter:#; DEL limiter:#:timer",
 	"who is present":                     "RUN join 1 room:# user#; HKEYS room:#; RUN leave 1 room:# user#",
+	"Redisson's RMapCache":               "RUN keep 2 map:# ends:{map:#} field#; HGET map:# field#; RUN evict 3 map:# ends:{map:#} once:{map:#} 7; RUN drop 2 map:# ends:{map:#} field#",
 	"a leaderboard":                      "ZADD scores GT # player#; ZINCRBY scores 1 player#; ZREVRANGE scores 0 9; ZREM scores player#",
 	"an optimistic transaction":          "SET stock:# 9; HSET cart:# a 1; WATCH stock:# cart:#; GET stock:#; MULTI; SET stock:# 8; DEL cart:#; EXEC",
 	"events":                             "XADD events MAXLEN 100 * a #; XRANGE events - + COUNT 3; PUBLISH news:# x; PFADD seen:today user#; SETBIT days:# 7 1",
@@ -127,6 +128,9 @@ if timeToExpire <= 0 then redis.call("SET", KEYS[1], 1, "PX", windowMs) return {
 local totalHits = redis.call("INCR", KEYS[1]) if resetOnChange then redis.call("PEXPIRE", KEYS[1], windowMs) timeToExpire = windowMs end return { totalHits, timeToExpire }`,
 	"add":   `return redis.call('exists',KEYS[1])<1 and redis.call('setex',KEYS[1],ARGV[2],ARGV[1])`,
 	"spend": `local left = tonumber(redis.call('GET', KEYS[1]) or 0) if left < tonumber(ARGV[1]) then return -1 end return redis.call('DECRBY', KEYS[1], ARGV[1])`,
+	"keep":  `local old = redis.call('hget', KEYS[1], ARGV[1]) redis.call('zadd', KEYS[2], 9, ARGV[1]) redis.call('hset', KEYS[1], ARGV[1], 1) return old`,
+	"evict": `if redis.call('setnx', KEYS[3], ARGV[1]) == 0 then return -1 end redis.call('expire', KEYS[3], 1) redis.call('zrem', KEYS[2], 'gone') redis.call('hdel', KEYS[1], 'gone') return 0`,
+	"drop":  `local old = redis.call('hget', KEYS[1], ARGV[1]) if old == false then return nil end redis.call('zrem', KEYS[2], ARGV[1]) redis.call('hdel', KEYS[1], ARGV[1]) return old`,
 	"join":  `local n = redis.call('HINCRBY', KEYS[1], ARGV[1], 1) if n == 1 then redis.call('PUBLISH', 'rooms', ARGV[1]) end redis.call('EXPIRE', KEYS[1], 60) return n`,
 	"leave": `local n = redis.call('HINCRBY', KEYS[1], ARGV[1], -1) if n <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) redis.call('PUBLISH', 'rooms', ARGV[1]) end return n`,
 }

@@ -2,7 +2,7 @@ package scripts
 
 import "bytes"
 
-// A Shape says what a text does with its key, as far as its words show. It is advice: no vote depends on it. The
+// A Shape says what a text does with its first key, as far as its words show. It is advice: no vote depends on it. The
 // zero Shape is that of an unknown text.
 type Shape struct {
 	ID uint64 // tells texts apart; 0: the text is unknown
@@ -59,10 +59,11 @@ func shapeOf(id uint64, text []byte) Shape {
 				return s // it does not compile
 			}
 			word := means[string(lower(text[1:1+end]))]
-			if word == deletes && !decides {
+			text = text[end+2:]
+			if word == deletes && !decides || isOfAnotherKey(text) {
 				word = 0
 			}
-			does, text = does|word, text[end+2:]
+			does |= word
 		case isLetter(c):
 			n := 1
 			for n < len(text) && isLetter(text[n]) {
@@ -82,6 +83,12 @@ func shapeOf(id uint64, text []byte) Shape {
 	s.Extends = decides && has(ends) && has(looks)
 	s.Deletes = has(deletes)
 	return s
+}
+
+// isOfAnotherKey tells whether the key after a command's name is KEYS[2] or a later one.
+func isOfAnotherKey(text []byte) bool {
+	index, found := bytes.CutPrefix(bytes.TrimLeft(text, ", \t\n"), []byte("KEYS["))
+	return found && len(index) > 0 && '1' <= index[0] && index[0] <= '9' && !bytes.HasPrefix(index, []byte("1]"))
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }

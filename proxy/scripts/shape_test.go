@@ -43,7 +43,10 @@ func TestShape(t *testing.T) {
 		// rate limits and caches
 		"local n = redis.call('incr', KEYS[1]) if n == 1 then redis.call('expire', KEYS[1], 60) end return n":                                   {},
 		"redis.call('zremrangebyscore', KEYS[1], 0, ARGV[1]) if redis.call('zcard', KEYS[1]) < 9 then redis.call('zrem', KEYS[1], ARGV[2]) end": {Deletes: true},
-		"if redis.call('hincrby', KEYS[1], ARGV[1], 1) == 1 then redis.call('publish', 'c', 'm') end redis.call('expire', KEYS[1], 60)":         {}, // who is present
+		"if redis.call('hincrby', KEYS[1], ARGV[1], 1) == 1 then redis.call('publish', 'c', 'm') end redis.call('expire', KEYS[1], 60)":         {},              // who is present
+		"if redis.call('setnx', KEYS[2], 1) == 0 then return end redis.call('expire', KEYS[2], 9) redis.call('hdel', KEYS[1], ARGV[1])":         {Deletes: true}, // Redisson's RMapCache
+		"if redis.call('setnx',KEYS[1],1) == 0 then redis.call('expire', KEYS[12], 9) redis.call('del', KEYS[12]) end":                          {},
+		"if redis.call('setnx' , KEYS[1], 1) == 1 then redis.call('expire', KEYS[":                                                              {Takes: true},
 		"return redis.call('del', KEYS[1])":                                             {},
 		"-- if mine then redis.call('del')\nreturn redis.call('set', KEYS[1], 1)":       {},
 		"redis.call('set', KEYS[1], ARGV[1], 'PX', 5)":                                  {}, // without a condition
