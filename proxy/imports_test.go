@@ -128,7 +128,7 @@ var rooms = map[string]room{
 
 // testRooms are imported by tests only, of any room.
 var testRooms = map[string]room{
-	"proxytest": {redlock: []string{"resp"}},
+	"proxytest": {redlock: []string{"loop", "resp"}},
 }
 
 // A contents is what there is in a room.

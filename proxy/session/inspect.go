@@ -42,9 +42,6 @@ func (s *Session) Inspect(limits *config.Limits) {
 		return
 	}
 	s.sock.ShrinkAfter(shrinkAfter)
-	if up != nil {
-		up.ShrinkAfter(shrinkAfter)
-	}
 }
 
 // isIdle tells whether the client is silent without waiting for anything.

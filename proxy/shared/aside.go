@@ -5,10 +5,9 @@ import "slices"
 // mostAside bounds the bytes put aside for a member. While there are more, nothing is read.
 const mostAside = 64 << 10
 
-// mayAppend tells whether a loop writes to the client and takes more now, and locks its writing
-// side.
+// mayAppend tells whether the client takes more now, and locks its writing side.
 func (m *Member) mayAppend() bool {
-	return m.client.Attached() && !m.client.IsFull() && m.lock()
+	return !m.client.IsFull() && m.lock()
 }
 
 func (m *Member) lock() bool {
@@ -137,10 +136,10 @@ func (c *connection) wrote(m *Member, n int) {
 		c.full = slices.Delete(c.full, at, at+1)
 		c.changed.Broadcast()
 	}
-	goOn := at >= 0 && len(c.full) == 0 && c.loop != nil
+	goOn := at >= 0 && len(c.full) == 0
 	c.mu.Unlock()
 	if goOn {
-		c.loop.Do(c.goOn)
+		c.pool.loop.Do(c.goOn)
 	}
 }
 
@@ -154,10 +153,10 @@ func (c *connection) relieve() {
 	before := len(c.full)
 	c.full = slices.DeleteFunc(c.full, func(m *Member) bool { return len(m.aside) <= mostAside })
 	c.changed.Broadcast()
-	goOn := before > 0 && len(c.full) == 0 && c.loop != nil
+	goOn := before > 0 && len(c.full) == 0
 	c.mu.Unlock()
 	if goOn {
-		c.loop.Do(c.goOn)
+		c.pool.loop.Do(c.goOn)
 	}
 }
 

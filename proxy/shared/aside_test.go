@@ -15,13 +15,15 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
+// readSize is more than the loop reads at once.
+const readSize = 64 << 10
+
 func unlimited() *conn.Budget { return conn.NewBudget(func() int64 { return 1 << 30 }) }
 
 // When no memory is left for what clients do not take, nothing more is read from the server. Nothing
 // is lost, and all memory is given back.
-func TestMemoryForWhatIsPutAside(t *testing.T) { eachWay(t, testMemoryForWhatIsPutAside) }
-
-func testMemoryForWhatIsPutAside(t *testing.T, r *rig) {
+func TestMemoryForWhatIsPutAside(t *testing.T) {
+	r := newRig(t)
 	const clients, size, limit = 100, 8 << 10, 64 << 10
 	r.watched = true // nobody is ended
 	r.limit.Store(limit)
@@ -44,7 +46,7 @@ func testMemoryForWhatIsPutAside(t *testing.T, r *rig) {
 		return len(c.full)
 	}
 	eventually(t, "reading has stopped", func() bool { return stopped() > 0 })
-	if used := r.memory.InUse(); used < limit-int64(len(reply)) || used > limit+3*readAtOnce {
+	if used := r.memory.InUse(); used < limit-int64(len(reply)) || used > limit+3*readSize {
 		t.Errorf("%d bytes are in use", used)
 	}
 	for _, m := range members {
@@ -64,9 +66,8 @@ func testMemoryForWhatIsPutAside(t *testing.T, r *rig) {
 
 // When there is memory again, others need not wait for a client that was given none. It may go on
 // sharing.
-func TestALackOfMemoryEnds(t *testing.T) { eachWay(t, testALackOfMemoryEnds) }
-
-func testALackOfMemoryEnds(t *testing.T, r *rig) {
+func TestALackOfMemoryEnds(t *testing.T) {
+	r := newRig(t)
 	r.watched = true // the test relieves
 	r.limit.Store(1)
 	slow, other := r.member(0), r.member(0)
@@ -110,21 +111,20 @@ func testALackOfMemoryEnds(t *testing.T, r *rig) {
 
 // Whatever happens to clients and connections, in whatever order, all memory is given back.
 func TestMemoryIsGivenBackInAnyOrder(t *testing.T) {
-	eachWay(t, func(t *testing.T, r *rig) {
-		r.watched = true // only the test ends members
-		var most int64
-		for seed := range uint64(30) {
-			w := &asideWorld{rig: r, t: t, random: rand.New(rand.NewPCG(seed, 1)), held: map[*fakeMember]bool{}}
-			most = max(most, w.run())
-			eventually(t, fmt.Sprintf("all memory of world %d is given back", seed), func() bool { return r.memory.InUse() == 0 })
-		}
-		if wrong := r.wrong.Load(); wrong != nil {
-			t.Error(*wrong)
-		}
-		if most == 0 {
-			t.Error("nothing was put aside")
-		}
-	})
+	r := newRig(t)
+	r.watched = true // only the test ends members
+	var most int64
+	for seed := range uint64(30) {
+		w := &asideWorld{rig: r, t: t, random: rand.New(rand.NewPCG(seed, 1)), held: map[*fakeMember]bool{}}
+		most = max(most, w.run())
+		eventually(t, fmt.Sprintf("all memory of world %d is given back", seed), func() bool { return r.memory.InUse() == 0 })
+	}
+	if wrong := r.wrong.Load(); wrong != nil {
+		t.Error(*wrong)
+	}
+	if most == 0 {
+		t.Error("nothing was put aside")
+	}
 }
 
 // An asideWorld has members of one connection, and things happen to them at random.
@@ -269,7 +269,7 @@ func TestADefectInWritingGivesMemoryBack(t *testing.T) {
 	near, _ := proxytest.Pair(t)
 	owner := &fakeOwner{}
 	c := newConnection(&Pool{memory: unlimited(), outOfSync: func(error) {}}, laneKey{}, conn.NewSocket(near, &conn.Clock{}))
-	m := &Member{client: conn.NewWriter(conn.NewSocket(defective{}, &conn.Clock{})), owner: owner}
+	m := &Member{client: &defective{}, owner: owner}
 	m.conn.Store(c)
 	c.putAside(m, make([]byte, 1000), 1)
 	eventually(t, "the owner is told", func() bool { return owner.broken.Load() > 0 })
@@ -278,7 +278,7 @@ func TestADefectInWritingGivesMemoryBack(t *testing.T) {
 	}
 }
 
-// A defective connection panics when it is written to.
-type defective struct{ net.Conn }
+// A defective client panics when it is written to.
+type defective struct{ collector }
 
-func (defective) Write([]byte) (int, error) { panic("a defect") }
+func (*defective) Write([]byte) (int, error) { panic("a defect") }

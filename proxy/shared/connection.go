@@ -9,7 +9,6 @@ import (
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -27,23 +26,19 @@ type turn struct {
 	count  int
 }
 
-// A connection is used by several members. A loop reads and writes it, or two goroutines do. The
-// one that reads calls feed (reader.go).
+// A connection is used by several members. The loop reads and writes it.
 type connection struct {
 	pool    *Pool
 	sock    *conn.Socket
 	server  Server
 	version wire.Version
-	stale   atomic.Bool   // no member begins to use it any more
-	owed    atomic.Int64  // replies that are missing
-	done    chan struct{} // closed by end
+	stale   atomic.Bool  // no member begins to use it any more
+	owed    atomic.Int64 // replies that are missing
 
-	loop   *loop.Loop    // nil: goroutines read and write it
-	writer *conn.Writer  // of sock
-	atEnd  func()        // flush, as one value for all rounds
-	queued atomic.Bool   // the loop will flush
-	unsent chan struct{} // without a loop, a signal: out is not empty
-	sent   []byte        // the bytes that were written last; only the writer uses them
+	writer *conn.Writer // of sock
+	atEnd  func()       // flush, as one value for all rounds
+	queued atomic.Bool  // the loop will flush
+	sent   []byte       // the bytes that were written last; only flush uses them
 
 	mu      sync.Mutex
 	changed sync.Cond // out has room, full has changed, a member is not behind any more, or the connection or a member has ended
@@ -60,7 +55,7 @@ type connection struct {
 	had     int // the value of taken when it looked last
 	retired int // how often it was stale
 
-	// Only the reader uses these.
+	// Only the loop uses these.
 	scanner resp.Scanner
 	turn    turn // the current one
 	inside  bool // a value has begun and not ended
@@ -68,10 +63,7 @@ type connection struct {
 }
 
 func newConnection(p *Pool, key laneKey, sock *conn.Socket) *connection {
-	c := &connection{
-		pool: p, sock: sock, server: key.Server, version: key.version, writer: conn.NewWriter(sock),
-		unsent: make(chan struct{}, 1), done: make(chan struct{}),
-	}
+	c := &connection{pool: p, sock: sock, server: key.Server, version: key.version, writer: conn.NewWriter(sock)}
 	c.changed.L = &c.mu
 	c.atEnd = c.flush
 	return c
@@ -88,19 +80,13 @@ func (c *connection) send(m *Member, commands []byte) bool {
 	if !entered {
 		return false
 	}
-	switch {
-	case c.loop == nil:
-		select {
-		case c.unsent <- struct{}{}:
-		default:
-		}
-	case !c.queued.Swap(true):
-		c.loop.AtEnd(c.atEnd)
+	if !c.queued.Swap(true) {
+		c.pool.loop.AtEnd(c.atEnd)
 	}
 	return true
 }
 
-// enter is send without waking the writer. It waits for room, but not on a loop, which may be the
+// enter is send without having the loop flush. It waits for room, but not on a loop, which may be the
 // one that makes room: then it adds nothing and returns mustLeave as true.
 func (c *connection) enter(m *Member, commands []byte) (entered, mustLeave bool) {
 	c.mu.Lock()

@@ -8,15 +8,14 @@
 // session's batch calls Expect and Write. Write puts the commands into the connection's buffer
 // and a turn into its queue, both at once: a turn is a number of replies for one member.
 //
-// If there is a loop that can read and write the connection, it sends everything in the buffer in
-// one write at the end of its round, and feeds what it reads, before it reads clients. Otherwise
-// two goroutines do the same (drive.go). Feeding (reader.go) takes one turn after another and gives
+// The loop sends everything in the buffer in one write at the end of its round, and feeds what it reads
+// (drive.go), before it reads clients. Feeding (reader.go) takes one turn after another and gives
 // its replies to its client. So a member's replies come in the order of its commands, whole, and no
 // other client gets a part of them. Forwarding allocates nothing.
 //
-// If a loop writes to the client, the replies are appended to its socket. Otherwise, or while the
-// client takes no more or somebody else writes to it, they are put aside, and a goroutine writes
-// them (aside.go). Feeding never waits for a client.
+// The replies are appended to the client's socket. While the client takes no more or somebody else
+// writes to it, they are put aside, and a goroutine writes them (aside.go). Feeding never waits for a
+// client.
 //
 // # What breaks for whom
 //
@@ -51,7 +50,7 @@
 //
 // # Goroutines and locks
 //
-// A connection has a reader and a writer, unless a loop does their work. The pool has a watch.
+// The pool has a watch.
 // Pool.Close ends all and waits for them. A member has a goroutine while something is put aside,
 // and Member.Close waits for that.
 //

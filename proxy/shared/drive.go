@@ -3,20 +3,12 @@ package shared
 import (
 	"errors"
 	"io"
-	"runtime"
-
-	"redlock-proxy/redlock/loop"
 )
 
-// readAtOnce is the size of the reader's buffer.
-const readAtOnce = 64 << 10
-
-// attach has a loop read and write the connection, if it can. ended is called when the connection
-// has ended.
-func (c *connection) attach(l *loop.Loop, ended func()) bool {
-	c.loop = l
-	if !c.sock.Attach(l, nil, looped{c, ended}) {
-		c.loop = nil
+// attach has the loop read and write the connection. ended is called when the connection has ended.
+// It returns false if the loop has ended.
+func (c *connection) attach(ended func()) bool {
+	if !c.sock.Attach(c.pool.loop, nil, looped{c, ended}) {
 		return false
 	}
 	c.sock.ReadFirst()
@@ -70,44 +62,4 @@ func (c *connection) mustStop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.full) > 0
-}
-
-// Without a loop, a connection has two goroutines.
-
-// read is the reader, until the connection ends.
-func (c *connection) read() {
-	defer c.end()
-	buf := make([]byte, readAtOnce)
-	for {
-		n, err := c.sock.Read(buf)
-		if !c.take(buf[:n]) || err != nil {
-			return
-		}
-		c.awaitMembers()
-	}
-}
-
-// awaitMembers returns when no member is full.
-func (c *connection) awaitMembers() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(c.full) > 0 {
-		c.changed.Wait()
-	}
-}
-
-// write is the writer. It sends all that is there in one write, until the connection ends.
-func (c *connection) write() {
-	defer c.catch()
-	for {
-		select {
-		case <-c.unsent:
-		case <-c.done:
-			return
-		}
-		runtime.Gosched() // the commands of other sessions that are ready go in the same write
-		if _, err := c.sock.Write(c.unsentCommands()); err != nil {
-			c.sock.Abandon()
-		}
-	}
 }

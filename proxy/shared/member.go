@@ -23,11 +23,21 @@ type Owner interface {
 	Unread()
 }
 
+// A client is the writing side of a session's client (conn.Writer).
+type client interface {
+	TryLock() bool
+	Lock()
+	Unlock()
+	IsFull() bool
+	Append(p []byte) error
+	Write(p []byte) (int, error)
+}
+
 // A Member is one session's part in a Pool. Its owner's goroutine calls the methods, unless they
 // say otherwise. The owner calls Close.
 type Member struct {
 	pool   *Pool
-	client *conn.Writer
+	client client
 	owner  Owner
 	task   *loop.Task // runs the owner; nil: a goroutine does
 	index  int        // of the connections to one server

@@ -58,7 +58,7 @@ type Pool struct {
 	stop      context.CancelFunc
 	clock     *conn.Clock
 	memory    *conn.Budget
-	loop      *loop.Loop // nil: goroutines read and write the connections
+	loop      *loop.Loop // reads and writes the connections
 	outOfSync func(error)
 
 	mu      sync.Mutex
@@ -101,8 +101,8 @@ func (l *lane) isDialled() bool {
 func (l *lane) isOver() bool { return l.isDialled() && (l.conn == nil || l.conn.isPast()) }
 
 // NewPool makes a Pool without connections. Its buffers for slow clients count in memory. The
-// loop reads and writes the connections, if it is not nil and can. outOfSync is called if a server
-// sends a reply that answers no command.
+// loop reads and writes the connections. outOfSync is called if a server sends a reply that answers
+// no command.
 func NewPool(clock *conn.Clock, memory *conn.Budget, l *loop.Loop, outOfSync func(error)) *Pool {
 	p := &Pool{clock: clock, memory: memory, loop: l, outOfSync: outOfSync, lanes: map[laneKey]*lane{}}
 	p.running, p.stop = context.WithCancel(context.Background())
@@ -247,23 +247,20 @@ func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, 
 		_ = dialled.Close()
 		l.failure = &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
 	default:
+		c := newConnection(p, key, conn.NewSocket(dialled, p.clock))
+		p.ended.Add(1)
+		if !c.attach(p.ended.Done) {
+			p.ended.Done()
+			_ = dialled.Close()
+			l.failure = &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
+			break
+		}
 		if !p.watched {
 			p.watched = true
 			p.ended.Go(p.watch)
 		}
-		l.conn = newConnection(p, key, conn.NewSocket(dialled, p.clock))
-		p.all = append(p.all, l.conn)
-		p.begin(l.conn)
+		l.conn = c
+		p.all = append(p.all, c)
 	}
 	return l.conn, l.failure
-}
-
-// begin has somebody read and write a new connection.
-func (p *Pool) begin(c *connection) {
-	p.ended.Add(1)
-	if !c.attach(p.loop, p.ended.Done) {
-		p.ended.Done()
-		p.ended.Go(c.read)
-		p.ended.Go(c.write)
-	}
 }

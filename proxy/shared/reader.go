@@ -134,7 +134,6 @@ func (c *connection) unanswered() (now []*Member) {
 	if c.over.Swap(true) {
 		return nil
 	}
-	close(c.done)
 	for _, t := range append(c.queue[c.head:], c.turn) {
 		if !c.misses(t) || t.of.broken {
 			continue

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,50 +54,18 @@ type rig struct {
 	t       *testing.T
 	servers chan net.Conn
 	wrong   atomic.Pointer[error]
-	way     way
-	loop    *loop.Loop // nil: there is none
+	loop    *loop.Loop
 	down    atomic.Bool
 	limit   atomic.Int64 // of the memory for what is put aside
 }
 
-// A way is who reads and writes the connections and the clients.
-type way struct {
-	name             string
-	looped, attached bool
-}
-
-// eachWay runs a test with a loop and without. With one, clients may be on goroutines, as over TLS.
-func eachWay(t *testing.T, test func(*testing.T, *rig)) {
-	ways := []way{{"goroutines", false, false}, {"loop", true, true}, {"loop, clients on goroutines", true, false}}
-	if runtime.GOOS != "linux" { // no loop runs there, so there is one way
-		ways = ways[:1]
-	}
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) { test(t, newRig(t, way)) })
-	}
-}
-
-func newRig(t *testing.T, way way) *rig {
-	r := &rig{t: t, servers: make(chan net.Conn, 100), way: way}
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, servers: make(chan net.Conn, 100), loop: proxytest.Loop(t)}
 	r.limit.Store(1 << 30)
-	if way.looped {
-		l, end, err := loop.Start(slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(end)
-		r.loop = l
-	}
 	r.Pool = NewPool(&conn.Clock{}, conn.NewBudget(r.limit.Load), r.loop, func(err error) { r.wrong.Store(&err) })
 	t.Cleanup(r.Close)
 	return r
 }
-
-// A reader is a session that reads nothing.
-type reader struct{}
-
-func (reader) Received([]byte) {}
-func (reader) Ended(error)     {}
 
 func (r *rig) dial(context.Context) (net.Conn, error) {
 	if r.down.Load() {
@@ -147,7 +114,7 @@ func (r *rig) member(index int) *fakeMember {
 	r.t.Helper()
 	near, far := proxytest.Pair(r.t)
 	owner := &fakeOwner{client: conn.NewSocket(near, &conn.Clock{})}
-	if r.way.attached && !owner.client.Attach(r.loop, nil, reader{}) {
+	if !owner.client.Attach(r.loop, nil, proxytest.Deaf{}) {
 		r.t.Fatal("the client cannot be attached")
 	}
 	m := &fakeMember{Member: r.NewMember(conn.NewWriter(owner.client), owner, nil), t: r.t, client: far, owner: owner}
@@ -169,9 +136,8 @@ func (m *fakeMember) sends(text string, replies int) {
 	m.Write([]byte(text))
 }
 
-func TestRepliesGoToTheirMembers(t *testing.T) { eachWay(t, testRepliesGoToTheirMembers) }
-
-func testRepliesGoToTheirMembers(t *testing.T, r *rig) {
+func TestRepliesGoToTheirMembers(t *testing.T) {
+	r := newRig(t)
 	a, b := r.member(0), r.member(0)
 	server := <-r.servers
 	a.sends("a1a2", 2)
@@ -195,9 +161,8 @@ func testRepliesGoToTheirMembers(t *testing.T, r *rig) {
 }
 
 // A broken connection fails the members that wait for replies, and no others.
-func TestBrokenInsideAValue(t *testing.T) { eachWay(t, testBrokenInsideAValue) }
-
-func testBrokenInsideAValue(t *testing.T, r *rig) {
+func TestBrokenInsideAValue(t *testing.T) {
+	r := newRig(t)
 	a, b, c := r.member(0), r.member(0), r.member(0)
 	server := <-r.servers
 	c.sends("c", 1)
@@ -231,9 +196,7 @@ func testBrokenInsideAValue(t *testing.T, r *rig) {
 }
 
 // A reply that answers no command reaches nobody, and ends the connection.
-func TestHostileServer(t *testing.T) { eachWay(t, tHostileServer) }
-
-func tHostileServer(t *testing.T, r *rig) {
+func TestHostileServer(t *testing.T) {
 	for stream, want := range map[string]string{
 		"+OK\r\n+more\r\n": "+OK\r\n",
 		"?":                "",
@@ -243,7 +206,7 @@ func tHostileServer(t *testing.T, r *rig) {
 		"+OK\r\n\x00":      "+OK\r\n",
 		"$3\r\nabcd\r\n+x": "", // cut somewhere inside
 	} {
-		r := newRig(t, r.way)
+		r := newRig(t)
 		a, b := r.member(0), r.member(0)
 		server := <-r.servers
 		a.sends("a", 1)
@@ -268,9 +231,8 @@ func tHostileServer(t *testing.T, r *rig) {
 
 // A reply that came before the connection ended reaches the client, although its session has sent
 // another command meanwhile. Then the member fails.
-func TestCommandAfterTheEnd(t *testing.T) { eachWay(t, testCommandAfterTheEnd) }
-
-func testCommandAfterTheEnd(t *testing.T, r *rig) {
+func TestCommandAfterTheEnd(t *testing.T) {
+	r := newRig(t)
 	m := r.member(0)
 	server := <-r.servers
 	m.sends("a", 1)
@@ -295,9 +257,8 @@ func testCommandAfterTheEnd(t *testing.T, r *rig) {
 }
 
 // A client that does not read delays the others until the watch ends it.
-func TestSlowClientIsEnded(t *testing.T) { eachWay(t, testSlowClientIsEnded) }
-
-func testSlowClientIsEnded(t *testing.T, r *rig) {
+func TestSlowClientIsEnded(t *testing.T) {
+	r := newRig(t)
 	slow, other := r.member(0), r.member(0)
 	server := <-r.servers
 	slow.sends("slow", 1)
@@ -319,9 +280,8 @@ func testSlowClientIsEnded(t *testing.T, r *rig) {
 }
 
 // While nobody waits behind it, a client may take its time.
-func TestSlowClientAloneIsKept(t *testing.T) { eachWay(t, testSlowClientAloneIsKept) }
-
-func testSlowClientAloneIsKept(t *testing.T, r *rig) {
+func TestSlowClientAloneIsKept(t *testing.T) {
+	r := newRig(t)
 	slow := r.member(0)
 	server := <-r.servers
 	slow.sends("slow", 1)
@@ -417,9 +377,8 @@ func TestSlowClientsAreEndedTogether(t *testing.T) {
 }
 
 // A client that has gone costs the others nothing, and its replies go nowhere.
-func TestMemberThatLeaves(t *testing.T) { eachWay(t, testMemberThatLeaves) }
-
-func testMemberThatLeaves(t *testing.T, r *rig) {
+func TestMemberThatLeaves(t *testing.T) {
+	r := newRig(t)
 	gone, other := r.member(0), r.member(0)
 	server := <-r.servers
 	gone.sends("gone", 2)
@@ -438,9 +397,8 @@ func testMemberThatLeaves(t *testing.T, r *rig) {
 }
 
 // A client that sends no more gets what comes soon. It does not wait for a silent server.
-func TestMemberThatSendsNoMore(t *testing.T) { eachWay(t, testMemberThatSendsNoMore) }
-
-func testMemberThatSendsNoMore(t *testing.T, r *rig) {
+func TestMemberThatSendsNoMore(t *testing.T) {
+	r := newRig(t)
 	patient, leaves := r.member(0), r.member(0)
 	server := <-r.servers
 	leaves.sends("a", 1)
@@ -457,9 +415,8 @@ func testMemberThatSendsNoMore(t *testing.T, r *rig) {
 	}
 }
 
-func TestWriteWaitsForTheServer(t *testing.T) { eachWay(t, testWriteWaitsForTheServer) }
-
-func testWriteWaitsForTheServer(t *testing.T, r *rig) {
+func TestWriteWaitsForTheServer(t *testing.T) {
+	r := newRig(t)
 	a, b := r.member(0), r.member(0)
 	server := <-r.servers
 	done := make(chan struct{})
@@ -480,7 +437,7 @@ func testWriteWaitsForTheServer(t *testing.T, r *rig) {
 		t.Fatal("100 MB are buffered")
 	default:
 	}
-	if r.loop != nil {
+	{
 		tried := make(chan struct{})
 		r.loop.Go(func(task *loop.Task) (rests bool) {
 			defer close(tried)
@@ -502,9 +459,8 @@ func testWriteWaitsForTheServer(t *testing.T, r *rig) {
 }
 
 // All who need a connection at the same time get one, or the same error.
-func TestDialOnce(t *testing.T) { eachWay(t, testDialOnce) }
-
-func testDialOnce(t *testing.T, r *rig) {
+func TestDialOnce(t *testing.T) {
+	r := newRig(t)
 	r.down.Store(true)
 	near, _ := proxytest.Pair(t)
 	m := r.NewMember(conn.NewWriter(conn.NewSocket(near, &conn.Clock{})), &fakeOwner{}, nil)
@@ -535,10 +491,7 @@ func testDialOnce(t *testing.T, r *rig) {
 
 // The reader has begun with the reply, so no turn waits, and yet the connection is in use.
 func TestAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T) {
-	eachWay(t, testAConnectionThatOwesTheRestOfAReplyIsNotIdle)
-}
-
-func testAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T, r *rig) {
+	r := newRig(t)
 	a := r.member(0)
 	server := <-r.servers
 	c := a.conn.Load()
@@ -556,9 +509,8 @@ func testAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T, r *rig) {
 }
 
 // A defect in what the watch or the writer calls ends the connection, and not the process.
-func TestAPanicEndsOneConnection(t *testing.T) { eachWay(t, testAPanicEndsOneConnection) }
-
-func testAPanicEndsOneConnection(t *testing.T, r *rig) {
+func TestAPanicEndsOneConnection(t *testing.T) {
+	r := newRig(t)
 	slow, other := r.member(0), r.member(0)
 	slow.owner.defect = true
 	server := <-r.servers
@@ -585,7 +537,7 @@ func testAPanicEndsOneConnection(t *testing.T, r *rig) {
 // The connection that writes what was put aside for a member has it until that is done, also if all
 // replies have been given already.
 func TestAMemberThatIsBehindStaysOnItsConnection(t *testing.T) {
-	r := newRig(t, way{name: "goroutines"})
+	r := newRig(t)
 	m := r.member(0)
 	<-r.servers
 	before := m.conn.Load()
@@ -633,9 +585,8 @@ func TestAPanicFailsTheMemberOfTheLastReply(t *testing.T) {
 }
 
 // A server that has become a replica is left. Replies that are still missing come from it.
-func TestReadOnlyServerIsLeft(t *testing.T) { eachWay(t, testReadOnlyServerIsLeft) }
-
-func testReadOnlyServerIsLeft(t *testing.T, r *rig) {
+func TestReadOnlyServerIsLeft(t *testing.T) {
+	r := newRig(t)
 	r.watched = true // the test looks itself
 	silent := r.member(1)
 	<-r.servers
@@ -694,9 +645,8 @@ func testReadOnlyServerIsLeft(t *testing.T, r *rig) {
 }
 
 // A connection that nobody uses is closed, but not at once: a session may have just chosen it.
-func TestUnusedConnectionIsClosed(t *testing.T) { eachWay(t, testUnusedConnectionIsClosed) }
-
-func testUnusedConnectionIsClosed(t *testing.T, r *rig) {
+func TestUnusedConnectionIsClosed(t *testing.T) {
+	r := newRig(t)
 	r.watched = true // the test looks itself
 	a := r.member(0)
 	server := <-r.servers
@@ -730,9 +680,8 @@ func testUnusedConnectionIsClosed(t *testing.T, r *rig) {
 	eventually(t, "it is closed", c.over.Load)
 }
 
-func TestClosedPool(t *testing.T) { eachWay(t, testClosedPool) }
-
-func testClosedPool(t *testing.T, r *rig) {
+func TestClosedPool(t *testing.T) {
+	r := newRig(t)
 	a := r.member(0)
 	<-r.servers
 	a.sends("a", 1)
@@ -758,7 +707,7 @@ func FuzzFeed(f *testing.F) {
 			var members [2]*Member
 			for j := range clients {
 				clients[j] = &collector{}
-				m := &Member{client: conn.NewWriter(conn.NewSocket(clients[j], &conn.Clock{})), drained: make(chan struct{}, 1)}
+				m := &Member{client: clients[j], drained: make(chan struct{}, 1)}
 				members[j] = m
 				for range 2 {
 					c.queue = append(c.queue, turn{of: m, count: 2})
@@ -779,14 +728,15 @@ func FuzzFeed(f *testing.F) {
 	})
 }
 
-// collector is a client's socket that keeps what is written to it.
+// collector is a client's writing side that keeps what is written to it.
 type collector struct {
-	net.Conn
+	sync.Mutex
 	bytes.Buffer
 }
 
+func (c *collector) IsFull() bool                { return false }
+func (c *collector) Append(p []byte) error       { _, _ = c.Buffer.Write(p); return nil }
 func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
-func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
 
 // A server that remains a replica is left less and less often, and one that becomes a replica later at
 // once.

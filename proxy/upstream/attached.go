@@ -4,11 +4,10 @@ import (
 	"time"
 )
 
-// attach has the client's loop feed the connection, if a loop writes to the client and can read
-// this connection.
+// attach has the client's loop feed the connection. It returns false if the loop has ended.
 func (c *Conn) attach() bool {
 	client := c.options.Client
-	if !client.Attached() || !c.conn.Attach(client.Loop(), c.options.Task, feeder{c}) {
+	if !c.conn.Attach(client.Loop(), c.options.Task, feeder{c}) {
 		return false
 	}
 	c.conn.ReadLike(client)
@@ -40,10 +39,8 @@ func (f feeder) Ended(error) {
 // feed feeds bytes with the client's writing side locked. It keeps the lock if it ends inside a
 // value for the client.
 func (f feeder) feed(p []byte) {
-	f.locked, f.holding = true, true
-	more := f.Feed(p)
-	f.holding = false
-	if !more {
+	f.locked = true
+	if !f.Feed(p) {
 		f.finish()
 		return
 	}
@@ -87,7 +84,7 @@ func (f feeder) finish() {
 	if f.finished {
 		return
 	}
-	f.finished, f.holding = true, true
+	f.finished = true
 	if f.locked = f.locked || f.options.Client.TryLock(); !f.locked {
 		f.kept = nil // a beginning of a value; nobody misses it
 	}

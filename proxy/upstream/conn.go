@@ -18,14 +18,15 @@ const drainSilence = 10 * time.Second
 
 // A Conn is one client's logged-in connection to the ordinary Redis. Its owner calls
 // Expect, to say how commands will be answered, and then writes them. Any goroutine may
-// call the methods that say so. Only the owner's goroutine may call the others. The
+// call the methods that say so. Only the owner's task may call the others. The
 // owner ends a Conn with Close.
 type Conn struct {
 	conn    *conn.Socket
 	pending *pending
 	options Options
+	client  client // options.Client
 
-	// Only the goroutine that feeds uses these.
+	// Only the loop uses these.
 	scanner   resp.Scanner
 	kept      []byte // too few to tell what value they begin
 	stopped   bool   // nothing more may be fed
@@ -36,8 +37,7 @@ type Conn struct {
 	inside    bool   // a value has begun and not ended
 	partly    bool   // the client has a part of that value
 	to        Destination
-	locked    bool // the copier has locked the client's writing side
-	holding   bool // it must not unlock that, and not wait (attached.go)
+	locked    bool // this connection has locked the client's writing side
 	awaits    bool // a goroutine waits for the client's writing side
 	over      bool // the connection has ended, and backlog may be left
 	finished  bool
@@ -50,11 +50,19 @@ type Conn struct {
 
 	id       atomic.Int64
 	draining atomic.Bool
-	done     chan struct{}
+	ended    atomic.Bool
 }
 
-// Events receives what happens on a connection. The copier's goroutine calls it. No
-// method may wait for the copier or write to the client.
+// A client is the writing side of the owner's client (conn.Writer).
+type client interface {
+	TryLock() bool
+	Lock()
+	Unlock()
+	Append(p []byte) error
+}
+
+// Events receives what happens on a connection. The loop calls it. No method may wait or write
+// to the client.
 type Events interface {
 	// Confirmed is called after a confirmation was written to the client. The client's
 	// writing side is locked.
@@ -72,12 +80,12 @@ type Events interface {
 
 // Options are the things that a connection needs from its owner.
 type Options struct {
-	Client   *conn.Writer // gets the replies
+	Client   *conn.Writer // gets the replies; a loop writes to it
 	Events   Events
 	Captures int64 // the most bytes of replies that Wait returns
 	Clock    *conn.Clock
 	Memory   *conn.Budget // is charged for long replies that Wait returns
-	Task     *loop.Task   // the owner's, which calls Write and Wait; nil: it is a goroutine
+	Task     *loop.Task   // the owner's, which calls Write and Wait
 }
 
 // dialPatience bounds the time for dial and login together. A command waits for them,
@@ -100,7 +108,7 @@ func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), log
 	return dialled, known, nil
 }
 
-// Open dials, logs in and begins to copy replies. known tells whether the upstream has
+// Open dials, logs in and has the client's loop pass replies on. known tells whether the upstream has
 // identified the client. If not, it waits for the client's own login. If Open fails,
 // the Conn is nil and failure is not.
 func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), login *Login, o Options) (c *Conn, known bool, failure *Failure) {
@@ -108,10 +116,11 @@ func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), log
 	if failure != nil {
 		return nil, false, failure
 	}
-	c = &Conn{conn: conn.NewSocket(dialled, o.Clock), pending: newPending(login.Version, o.Task), options: o, done: make(chan struct{})}
+	c = &Conn{conn: conn.NewSocket(dialled, o.Clock), pending: newPending(login.Version, o.Task), options: o, client: o.Client}
 	c.SetID(login.id)
 	if !c.attach() {
-		go c.copyReplies()
+		_ = dialled.Close()
+		return nil, false, &Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
 	}
 	return c, known, nil
 }
@@ -119,8 +128,8 @@ func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), log
 // Expect says how the next commands will be answered. The owner calls it before Write.
 func (c *Conn) Expect(e Expectation) { c.pending.expect(e) }
 
-// Write sends commands to the upstream. It returns no error: after a failed write the
-// copier delivers what the upstream still sent, and then meets the connection's end.
+// Write sends commands to the upstream. It returns no error: after a failed write the loop
+// delivers what the upstream still sent, and then meets the connection's end.
 func (c *Conn) Write(p []byte) {
 	_ = c.conn.Send(c.options.Task, p)
 }
@@ -131,17 +140,10 @@ func (c *Conn) Write(p []byte) {
 // long to keep.
 func (c *Conn) Wait() (replies []byte, ok bool) {
 	for !c.pending.drained(true) {
-		if c.options.Task.OnLoop() && !c.Ended() {
-			c.options.Task.Park()
-			continue
+		if c.Ended() && !c.pending.drained(false) {
+			return nil, false
 		}
-		select {
-		case <-c.pending.drainedNow: // maybe an old signal, so the loop asks again
-		case <-c.done:
-			if !c.pending.drained(false) {
-				return nil, false
-			}
-		}
+		c.options.Task.Park()
 	}
 	if len(c.captured) > 0 && !c.overflow {
 		replies = c.captured
@@ -168,13 +170,13 @@ func (c *Conn) Listens() bool { return c.pending.listens() }
 // replies so far. Any goroutine may ask.
 func (c *Conn) Restricted() bool { return c.pending.restricted() }
 
-// Ended tells whether the copier has ended. Any goroutine may ask.
-func (c *Conn) Ended() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
+// Ended tells whether the connection has ended. Any goroutine may ask.
+func (c *Conn) Ended() bool { return c.ended.Load() }
+
+// awaitEnd returns when the connection has ended.
+func (c *Conn) awaitEnd() {
+	for !c.Ended() {
+		c.options.Task.Park()
 	}
 }
 
@@ -199,33 +201,30 @@ func (c *Conn) StartDrain() {
 }
 
 // CloseWrite tells the upstream that no more commands will come, as the end of a
-// client's own connection would. The copier still delivers the remaining replies. Any
+// client's own connection would. The remaining replies are still delivered. Any
 // goroutine may call it.
 func (c *Conn) CloseWrite() {
 	c.StartDrain()
 	c.conn.CloseWrite()
 }
 
-// Finish calls CloseWrite and waits for the copier's end. Otherwise a command that still
+// Finish calls CloseWrite and waits for the connection's end. Otherwise a command that still
 // blocks at the upstream could swallow an element. whole is false if the last value was
 // cut off.
 func (c *Conn) Finish() (whole bool) {
 	c.CloseWrite()
-	<-c.done
+	c.awaitEnd()
 	return !c.inside
 }
 
 // ClosesAtOnce tells whether Close cuts off nothing and waits for nobody but the loop.
-func (c *Conn) ClosesAtOnce() bool { return c.conn.Attached() && c.Drained() && !c.Pipe() }
+func (c *Conn) ClosesAtOnce() bool { return c.Drained() && !c.Pipe() }
 
-// Close ends the connection. After it has returned, the copier writes nothing more to
-// the client, and no event comes but Ended.
+// Close ends the connection. After it has returned, nothing more is written to the client, and no
+// event comes but Ended.
 func (c *Conn) Close() {
 	_ = c.conn.Close()
-	for c.options.Task.OnLoop() && !c.Ended() {
-		c.options.Task.Park()
-	}
-	<-c.done
+	c.awaitEnd()
 	c.release()
 }
 
@@ -241,7 +240,3 @@ func (c *Conn) Abandon() { c.conn.Abandon() }
 // Stalled is the time that the current write has been under way, or 0. Any goroutine
 // may ask.
 func (c *Conn) Stalled() time.Duration { return c.conn.Stalled() }
-
-// ShrinkAfter makes the copier give back a large buffer if the upstream has been silent
-// for longer than silence. Any goroutine may call it.
-func (c *Conn) ShrinkAfter(silence time.Duration) { c.conn.ShrinkAfter(silence) }

@@ -92,8 +92,13 @@ func open(t *testing.T, login *Login, answers ...string) *rig {
 		}
 	}()
 	dial := func(context.Context) (net.Conn, error) { return near, nil }
+	l := proxytest.Loop(t)
+	client := conn.NewSocket(inside, r.clock)
+	if !client.Attach(l, nil, proxytest.Deaf{}) {
+		t.Fatal("the client cannot be attached")
+	}
 	r.Conn, r.known, r.failure = Open(context.Background(), dial, login, Options{
-		Client: conn.NewWriter(conn.NewSocket(inside, r.clock)), Events: r.events, Captures: 100_000, Clock: r.clock, Memory: r.memory,
+		Client: conn.NewWriter(client), Events: r.events, Captures: 100_000, Clock: r.clock, Memory: r.memory, Task: proxytest.Task(t, l),
 	})
 	await(t, "the login's end", played)
 	if (r.Conn == nil) == (r.failure == nil) {
@@ -295,27 +300,6 @@ func TestWhatIsKeptIsPaidFor(t *testing.T) {
 	r.Close()
 	if n := r.memory.InUse(); n != 0 {
 		t.Errorf("%d bytes are still taken", n)
-	}
-}
-
-func TestSilentConnectionGivesItsLargeBufferBack(t *testing.T) {
-	r := opened(t)
-	r.Expect(Expectation{Count: 1})
-	r.say("$20000\r\n" + strings.Repeat("x", 20_000) + "\r\n")
-	if _, ok := r.waits(t); !ok || !r.conn.HasLargeBuffer() {
-		t.Fatal("this test wants a large buffer to begin with")
-	}
-	r.clock.Advance(r.clock.Now() + int64(time.Minute))
-	r.ShrinkAfter(time.Second)
-	for deadline := time.Now().Add(patience); r.conn.HasLargeBuffer(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it is still large")
-		}
-	}
-	r.Expect(Expectation{Count: 1})
-	r.say("+OK\r\n")
-	if _, ok := r.waits(t); !ok {
-		t.Error("it has ended")
 	}
 }
 

@@ -6,11 +6,11 @@
 //
 // The owner calls Conn.Expect before it writes commands (Conn.Write), to say how they
 // will be answered. An Expectation names the number of values, their meaning and their
-// destination: the client, nobody, or the owner. The copier (copier.go) reads the
-// connection and calls Feed with what came; Feed itself reads nothing. The first bytes of
-// each top-level value tell the pending replies (pending.go) which command it answers. The
-// copier passes values of any length on as they come, and keeps only those for the owner. Conn.Wait returns when nothing is
-// pending any more. By then the client has every reply, and Wait returns the owner's.
+// destination: the client, nobody, or the owner. The client's loop reads the
+// connection (attached.go) and calls Feed with what came (feed.go). The first bytes of
+// each top-level value tell the pending replies (pending.go) which command it answers. Values of
+// any length are passed on as they come, and only those for the owner are kept. Conn.Wait returns when
+// nothing is pending any more. By then the client has every reply, and Wait returns the owner's.
 //
 // A Batch (batch.go) gathers commands of a pipeline before they are written, and their
 // expectations.
@@ -20,11 +20,11 @@
 //   - Each value goes to the destination of the expectation that it answers. A value
 //     that nobody asked for, or bytes that are no RESP, go nowhere: the connection ends
 //     with Events.OutOfSync. Pushes and messages go to the client.
-//   - The copier writes only whole values to the client, one after another. Only the
+//   - Only whole values are written to the client, one after another. Only the
 //     last may be cut off, if the upstream cut it off.
 //   - If a command was never answered, Wait returns false.
-//   - A forwarded reply allocates nothing. The copier keeps at most Options.Captures
-//     bytes of replies for the owner, and charges long ones to Options.Memory.
+//   - A forwarded reply allocates nothing. At most Options.Captures bytes of replies are kept for
+//     the owner, and long ones are charged to Options.Memory.
 //
 // # Logging in
 //
@@ -35,19 +35,13 @@
 //
 // # Who owns what
 //
-// If a loop writes to the client and can read the connection, it feeds the connection
-// (attached.go), and there is no copier. It reads nothing from the upstream while the client does
-// not read, or another goroutine writes to the client.
-//
-// Otherwise a Conn has one goroutine, the copier. It begins in Open and ends with the connection.
-// The owner calls Finish or Close, which wait for the copier's end.
-//
-// The copier writes to the client under the lock of the client's conn.Writer, and holds that
-// lock until a value for the client has ended. The mutex of the pending replies hands captured
-// replies over to the owner. The owner may read everything else once the copier has ended.
+// The client's loop reads the connection. It reads nothing while the client does not read, or another
+// goroutine writes to the client. It holds the lock of the client's conn.Writer until a value for the
+// client has ended. The mutex of the pending replies hands captured replies over to the owner. The owner
+// may read everything else once the connection has ended.
 //
 // Lock order: the client's conn.Writer, then the mutex of the pending replies. That mutex is held
-// for a few lines, and never across I/O or a callback. The copier calls Events.Confirmed with the
-// conn.Writer locked. It may hold that lock in every other event but Ended, so no event may write
+// for a few lines, and never across I/O or a callback. Events.Confirmed is called with the
+// conn.Writer locked. It may be locked in every other event but Ended, so no event may write
 // to the client.
 package upstream

@@ -41,15 +41,15 @@ const (
 type Destination uint8
 
 const (
-	ToClient Destination = iota // the copier passes it on as it comes
-	ToNobody                    // the copier drops it
+	ToClient Destination = iota // it is passed on as it comes
+	ToNobody                    // it is dropped
 	ToOwner                     // Wait returns it
 	unasked                     // no command asked for it, so nobody may have it
 )
 
 // pending knows the replies that are still to come. It finds, value by value, which
 // command each one answers. The owner adds expectations in the order of its writes. The
-// copier reports values in the order in which they come.
+// feeder reports values in the order in which they come.
 //
 // These are all the rules. One top-level value answers each command, or one confirmation
 // for each name. A push (>) answers nothing, unless it is such a confirmation. In RESP2
@@ -59,17 +59,16 @@ const (
 type pending struct {
 	mu          sync.Mutex
 	queue       queue
-	undelivered bool // a value was counted, and its destination does not have it yet
-	waiting     bool // the owner waits for drainedNow
-	drainedNow  chan struct{}
-	task        *loop.Task // the owner's, unparked with that signal; may be nil
+	undelivered bool       // a value was counted, and its destination does not have it yet
+	waiting     bool       // the owner waits until nothing is pending
+	task        *loop.Task // is unparked then
 	version     wire.Version
 	pipe        atomic.Bool // values are no longer counted; written under mu
 	subscribed  subscriptions
 	current     currentValue
 }
 
-// currentValue is the value that the copier is inside.
+// currentValue is the value that the feeder is inside.
 type currentValue struct {
 	counts       bool // it answers the first expectation
 	confirmation bool
@@ -77,7 +76,7 @@ type currentValue struct {
 }
 
 func newPending(version wire.Version, task *loop.Task) *pending {
-	return &pending{task: task, drainedNow: make(chan struct{}, 1), version: version}
+	return &pending{task: task, version: version}
 }
 
 // expect adds an expectation. The owner calls it before it writes the command.
@@ -95,7 +94,7 @@ func (p *pending) expect(e Expectation) {
 }
 
 // plain is the number of next values, apart from pushes, that are ordinary replies for
-// the client. The copier passes these on without a call of begin. It reports them with
+// the client. The feeder passes these on without a call of begin. It reports them with
 // answered before it calls any other method.
 func (p *pending) plain() int {
 	p.mu.Lock()
@@ -204,16 +203,12 @@ func (p *pending) delivered(n int) {
 	p.undelivered = false
 	if p.waiting && (p.pipe.Load() || p.queue.done()) {
 		p.waiting = false
-		select {
-		case p.drainedNow <- struct{}{}:
-		default:
-		}
 		p.task.Unpark()
 	}
 }
 
 // drained tells whether nothing is pending any more. If it returns false and wait is
-// true, drainedNow gets a signal when nothing is pending.
+// true, the task is unparked when nothing is pending.
 func (p *pending) drained(wait bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -3,9 +3,9 @@ package upstream
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"redlock-proxy/proxy/conn"
@@ -26,7 +26,7 @@ func (nobody) Ended()                      {}
 // testUpstream makes a Conn without a connection. The test feeds it.
 func testUpstream(version wire.Version, captures int64, expected ...Expectation) *Conn {
 	u := &Conn{
-		pending: newPending(version, nil), done: make(chan struct{}),
+		pending: newPending(version, nil),
 		options: Options{Events: nobody{}, Captures: captures, Memory: conn.NewBudget(func() int64 { return 1 << 20 })},
 	}
 	for _, d := range expected {
@@ -35,21 +35,19 @@ func testUpstream(version wire.Version, captures int64, expected ...Expectation)
 	return u
 }
 
-// collector is a client's socket that keeps what is written to it.
+// collector is a client's writing side that keeps what is written to it.
 type collector struct {
-	net.Conn
+	sync.Mutex
 	bytes.Buffer
 }
 
-func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
-func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
+func (c *collector) Append(p []byte) error { _, _ = c.Write(p); return nil }
 
-// feed feeds a stream in pieces, as the copier does, and returns the bytes
-// that went to the client.
+// feed feeds a stream in pieces, as the loop does, and returns the bytes that went to the client.
 func (u *Conn) feed(t *testing.T, pieces ...string) string {
 	t.Helper()
 	client := &collector{}
-	u.options.Client = conn.NewWriter(conn.NewSocket(client, &conn.Clock{}))
+	u.client = client
 	for _, piece := range pieces {
 		p := []byte(piece)
 		more := u.Feed(p)
@@ -64,8 +62,6 @@ func (u *Conn) feed(t *testing.T, pieces ...string) string {
 	if len(u.kept) > 0 {
 		t.Fatalf("%q was kept back", u.kept)
 	}
-	u.options.Client.Lock() // it was given back
-	defer u.options.Client.Unlock()
 	return client.String()
 }
 
@@ -182,26 +178,6 @@ func TestCaptureIsBounded(t *testing.T) {
 	}
 }
 
-// The last reply and the end may come together. If Wait saw the end first, the signal
-// for the reply is left over. It must not count for the next command.
-func TestWaitAfterASignalThatNobodyTook(t *testing.T) {
-	u := testUpstream(wire.RESP2, 0, Expectation{Count: 1})
-	if u.pending.drained(true) {
-		t.Fatal("nothing is owed")
-	}
-	u.pending.delivered(1)
-	close(u.done)
-	if _, ok := u.Wait(); !ok {
-		t.Error("what was answered is said not to be")
-	}
-	u.pending.expect(Expectation{Count: 1})
-	for range 100 {
-		if _, ok := u.Wait(); ok {
-			t.Fatal("what is never answered is said to be")
-		}
-	}
-}
-
 // The memory of pending replies grows neither with the pipeline nor with the age of the
 // connection.
 func TestOwedStaysSmall(t *testing.T) {
@@ -230,7 +206,7 @@ func TestOwedStaysSmall(t *testing.T) {
 func TestPanicEndsTheConnection(t *testing.T) {
 	u := testUpstream(wire.RESP2, 0, Expectation{Kind: Confirmations, Adds: true, Count: 1})
 	events := &panicking{}
-	u.options.Events, u.options.Client = events, conn.NewWriter(conn.NewSocket(&collector{}, &conn.Clock{}))
+	u.options.Events, u.client = events, &collector{}
 	if u.Feed([]byte("*3\r\n" + bulkOf("subscribe") + bulkOf("a") + ":1\r\n")) {
 		t.Error("more may be fed")
 	}
@@ -257,7 +233,7 @@ func FuzzReplyCounting(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, stream string, kind, size uint8) {
-		copier := func() *Conn {
+		fresh := func() *Conn {
 			u := testUpstream(wire.Version(kind&1), 64, Expectation{Count: 1})
 			if kind&2 != 0 {
 				u.pending.expect(Expectation{Kind: Confirmations, Family: wire.FamilyChannel, Adds: true, Count: 2, Names: []string{"a", "b"}})
@@ -269,12 +245,11 @@ func FuzzReplyCounting(f *testing.F) {
 			u.pending.expect(Expectation{Count: 3})
 			return u
 		}
-		whole, pieces := copier(), copier()
-		var client collector
+		whole, pieces := fresh(), fresh()
 		var got [2]string
 		for i, u := range []*Conn{whole, pieces} {
-			client = collector{}
-			u.options.Client = conn.NewWriter(conn.NewSocket(&client, &conn.Clock{}))
+			client := &collector{}
+			u.client = client
 			step := len(stream) + 1
 			if i == 1 {
 				step = int(size) + 1

@@ -3,7 +3,6 @@ package upstream
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
@@ -15,48 +14,7 @@ const tailSize = 24
 // beginning is how many of a value's first bytes always show what it is.
 const beginning = 64
 
-// copyReplies is the copier, the connection's only goroutine: it feeds what it reads.
-func (c *Conn) copyReplies() {
-	defer c.End()
-	defer c.catch()
-	small := make([]byte, conn.SmallBuffer)
-	buf := small
-	var borrowed *[conn.LargeBuffer]byte
-	shrink := func() {
-		if borrowed != nil {
-			conn.ReturnBuffer(borrowed)
-			borrowed, buf = nil, small
-			c.conn.SetLargeBuffer(false)
-		}
-	}
-	defer shrink()
-	for {
-		n, err := c.conn.Read(buf)
-		if n > 0 {
-			if !c.Feed(buf[:n]) {
-				return
-			}
-			if c.draining.Load() {
-				c.conn.ReadUntil(time.Now().Add(drainSilence))
-			}
-		}
-		switch {
-		case err != nil && errors.Is(err, conn.ErrWoken):
-			c.conn.ClearWake()
-			shrink()
-		case err != nil:
-			return
-		case n == len(buf) && borrowed == nil:
-			borrowed = conn.BorrowBuffer()
-			buf = borrowed[:]
-			c.conn.SetLargeBuffer(true)
-		case n < conn.SmallBuffer:
-			shrink()
-		}
-	}
-}
-
-// Feed delivers p, the next bytes from the upstream. One goroutine at a time calls it. p is the
+// Feed delivers p, the next bytes from the upstream, with the client's writing side locked. p is the
 // caller's again when Feed returns. more is false if nothing more may be fed; the caller then
 // calls End. A panic is told to the owner, and ends the connection.
 func (c *Conn) Feed(p []byte) (more bool) {
@@ -103,19 +61,19 @@ func (c *Conn) deliverOrStop(p []byte) (used int, more bool) {
 	return used, !c.stopped
 }
 
-// End is called once, after the last Feed, by the goroutine that feeds. It delivers the bytes that
-// are left, closes the connection and tells the owner.
+// End is called once, after the last Feed. It delivers the bytes that are left, closes the connection
+// and tells the owner.
 func (c *Conn) End() {
 	defer c.options.Events.Ended()
 	defer c.options.Task.Unpark()
-	defer close(c.done)
+	defer c.ended.Store(true)
 	defer func() { _ = c.conn.Close() }()
 	if !c.stopped {
 		_ = c.pass(c.kept)
 	}
 	if c.locked {
 		c.locked = false
-		c.options.Client.Unlock()
+		c.client.Unlock()
 	}
 }
 
@@ -217,28 +175,16 @@ func (c *Conn) reportAnswered() {
 	}
 }
 
-// pass writes bytes to the client. It keeps the writing side locked until the value to
-// which they belong has ended. It returns false if the write failed.
+// pass writes bytes to the client. It returns false if the write failed.
 func (c *Conn) pass(p []byte) bool {
-	if len(p)+len(c.confirmed) > 0 && !c.locked {
-		c.options.Client.Lock()
-		c.locked = true
-	}
 	var err error
 	if len(p) > 0 {
-		if c.holding {
-			err = c.options.Client.Append(p)
-		} else {
-			_, err = c.options.Client.Write(p)
-		}
+		err = c.client.Append(p)
 	}
 	for _, said := range c.confirmed {
 		c.options.Events.Confirmed(said)
 	}
 	c.confirmed = c.confirmed[:0]
-	if !c.holding {
-		c.unlockBetween()
-	}
 	return err == nil
 }
 
@@ -246,7 +192,7 @@ func (c *Conn) pass(p []byte) bool {
 func (c *Conn) unlockBetween() {
 	if c.locked && (!c.inside || c.to != ToClient) {
 		c.locked = false
-		c.options.Client.Unlock()
+		c.client.Unlock()
 	}
 }
 
