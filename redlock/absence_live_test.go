@@ -44,7 +44,7 @@ func TestStatusSaysWhyAMasterIsAway(t *testing.T) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}}
 	}
-	locker, err := New(Config{MasterTimeout: livePatience, Observer: told, Masters: []Master{
+	locker, err := New(Config{Loop: startLoop(t), MasterTimeout: livePatience, Observer: told, Masters: []Master{
 		server(0, "wrong password", "unix", locked.socket, "guess"),
 		server(1, "no password", "unix", locked.socket, ""),
 		server(2, "full", "unix", full.socket, ""),

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
-	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -63,17 +62,9 @@ func TestTheTallyAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkCycle(b *testing.B) {
-	for _, by := range []string{"goroutines", "loop"} {
-		b.Run(by, func(b *testing.B) {
-			var l *loop.Loop
-			if by != "goroutines" {
-				l = startLoop(b)
-			}
-			h := startLiveSetOn(b, 5, l).holder()
-			b.ReportAllocs()
-			for b.Loop() {
-				h.cycle(b)
-			}
-		})
+	h := startLiveSet(b, 5).holder()
+	b.ReportAllocs()
+	for b.Loop() {
+		h.cycle(b)
 	}
 }

@@ -137,6 +137,7 @@ func (s *survey) meets(room, imported string, isTest bool) string {
 	_, ofTests := testRooms[room]
 	switch {
 	case imported == thisModule+"/integration/layer" && (isTest || ofTests): // it chooses which tests run
+	case imported == thisModule+"/integration/testca" && isTest: // it issues certificates
 	case imported == thisModule+"/integration/child" && ofTests: // it ends a test's servers
 	case isRoom && !slices.Contains(r.imports, target) && !(isTest && forTests):
 		return "no arrow leads there"

@@ -28,7 +28,7 @@ type liveMasters struct {
 func listenToLiveMasters(t *testing.T, n int, args ...string) *liveMasters {
 	t.Helper()
 	x := &liveMasters{t: t}
-	cfg := Config{MasterTimeout: liveTimeout, ClockDrift: 0.01}
+	cfg := Config{Loop: startLoop(t), MasterTimeout: liveTimeout, ClockDrift: 0.01}
 	for i := range n {
 		m := startLiveMaster(t, args...)
 		x.servers = append(x.servers, m)

@@ -155,8 +155,7 @@ type Config struct {
 	MaxReply int64
 	Heal     Heal         // what masters lack is written to them; the zero value: nothing is
 	Log      *slog.Logger // nil: silent
-	// Loop reads and writes the connections to masters that use no TLS. It must run until
-	// Close has returned. nil: goroutines do.
+	// Loop reads and writes the connections to masters. It must run until Close has returned.
 	Loop     *loop.Loop
 	Observer Observer // nil: none
 

@@ -1,21 +1,24 @@
 package redlock
 
 import (
-	"errors"
 	"log/slog"
 	"testing"
 
 	"redlock-proxy/redlock/loop"
 )
 
-// startLoop runs an event loop until the test has ended. It returns nil where the system has
-// none. Then everything runs on goroutines.
+// startLoop runs an event loop until the test has ended.
 func startLoop(t testing.TB) *loop.Loop {
 	t.Helper()
 	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
 	t.Cleanup(end)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// startVirtualLoop runs an event loop within a synctest bubble, until end is called.
+func startVirtualLoop() (l *loop.Loop, end func()) {
+	return loop.StartPumped(slog.New(slog.DiscardHandler))
 }

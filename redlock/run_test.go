@@ -47,13 +47,10 @@ func (e *examined) Decided(kind Kind, v Verdict, _ time.Duration) {
 // afterLook calls f after the next look and before anything that follows from it.
 func (e *examined) afterLook(f func(v Verdict)) { e.look.Store(&f) }
 
-// startLiveSet starts servers and a Locker whose connections an event loop reads, if the
-// system has one. In timelines goroutines read them.
-func startLiveSet(t testing.TB, n int) *liveSet { return startLiveSetOn(t, n, startLoop(t)) }
-
-func startLiveSetOn(t testing.TB, n int, l *loop.Loop) *liveSet {
-	set := &liveSet{t: t, loop: l}
-	cfg := Config{Loop: l, MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined}
+// startLiveSet starts servers and a Locker whose connections an event loop reads.
+func startLiveSet(t testing.TB, n int) *liveSet {
+	set := &liveSet{t: t, loop: startLoop(t)}
+	cfg := Config{Loop: set.loop, MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined}
 	for i := range n {
 		m := startLiveMaster(t)
 		set.masters = append(set.masters, m)

@@ -47,7 +47,7 @@ func TestSimulationFindsTwoHolders(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, f := range []simFault{loseLocks, bareDEL} {
 		t.Run(f.name, func(t *testing.T) {
-			for seed := range uint64(20) {
+			for seed := range uint64(100) {
 				var s *simulation
 				synctest.Test(t, func(t *testing.T) {
 					s = newSimulation(seed+1, false, nil)

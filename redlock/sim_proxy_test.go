@@ -51,6 +51,7 @@ func (c *healCounter) Healed(_ string, did heal.Deed) { c.healed[did].Add(1) }
 // start gives a proxy a new Locker, like a process that starts.
 func (s *simulation) start(p *simProxy) {
 	cfg := Config{
+		Loop:          s.loop,
 		MasterTimeout: 50 * time.Millisecond,
 		Retry:         s.plan.retry,
 		ClockDrift:    0.01,

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/loop"
 )
 
 // A simulation is several proxies over one set of fake masters, with clients and faults.
@@ -25,6 +27,8 @@ type simulation struct {
 	began   time.Time
 	masters []*fakeMaster
 	proxies []*simProxy
+	loop    *loop.Loop // of all proxies
+	endLoop func()
 	history *history
 	over    context.Context // ends when clients and faults must stop
 	log     *simLog         // nil unless the run is traced
@@ -168,6 +172,7 @@ func newSimulation(seed uint64, heals bool, log *simLog) *simulation {
 		history: &history{},
 		log:     log,
 	}
+	s.loop, s.endLoop = startVirtualLoop()
 	s.plan = drawPlan(s.random)
 	s.plan.heals = heals
 	for i := range s.plan.masters {
@@ -210,6 +215,7 @@ func (s *simulation) run() {
 		p.lock.Close(gone)
 		cancel()
 	}
+	s.endLoop()
 	for _, m := range s.masters {
 		m.close()
 	}

@@ -44,7 +44,7 @@ func (w *timeline) settle() { time.Sleep(5 * second) }
 // newcomers makes masters that no Locker has seen, and a Locker over them.
 func newcomers(t *testing.T, n int, cfg Config, test func(w *timeline, l *Locker)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &timeline{t: t}
+		w := newTimeline(t)
 		for i := range n {
 			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
 		}
@@ -245,7 +245,7 @@ func TestTimelineANewSetNeedsAllItsMasters(t *testing.T) {
 		w.wantStandings(l, "CCCCC")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		w := &timeline{t: t}
+		w := newTimeline(t)
 		for i := range 5 {
 			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
 		}

@@ -100,7 +100,7 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.New = true
 	synctest.Test(t, func(t *testing.T) {
-		w := &timeline{t: t}
+		w := newTimeline(t)
 		for i := range 5 {
 			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
 		}

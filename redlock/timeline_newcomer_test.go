@@ -18,7 +18,7 @@ import (
 // started starts a process with a list of its own.
 func (w *timeline) started(servers ...*fakeMaster) *Locker {
 	cfg := timelineConfig()
-	cfg.New = false
+	cfg.New, cfg.Loop = false, w.loop
 	for i, m := range servers {
 		k := newLink("started-"+m.name, m, uint64(i))
 		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})

@@ -33,7 +33,7 @@ func TestTimelineTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 // If there is no set for some time, the reason is logged once.
 func TestTimelineWhyThereIsNoSetIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &timeline{t: t}
+		w := newTimeline(t)
 		for _, name := range []string{"m1", "m2", "m3"} {
 			w.masters = append(w.masters, newFakeMaster(name))
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 )
@@ -32,6 +33,8 @@ type timeline struct {
 	links   []*link
 	locker  *Locker
 	others  []*Locker
+	loop    *loop.Loop
+	endLoop func()
 
 	mu  sync.Mutex
 	log []execution
@@ -67,7 +70,7 @@ func onTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline
 func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testing.T, w *timeline)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &timeline{t: t}
+		w := newTimeline(t)
 		for i := range strings.Fields(script) {
 			m := newFakeMaster(fmt.Sprintf("m%d", i+1))
 			m.watch = w.note
@@ -80,10 +83,16 @@ func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testin
 	})
 }
 
+func newTimeline(t *testing.T) *timeline {
+	w := &timeline{t: t}
+	w.loop, w.endLoop = startVirtualLoop()
+	return w
+}
+
 // dial makes a Locker with links of its own. Each link may have a delay, from its first dial on.
 func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Locker, []*link) {
 	var links []*link
-	cfg.Masters = nil
+	cfg.Masters, cfg.Loop = nil, w.loop
 	for i, m := range w.masters {
 		k := newLink(fmt.Sprintf("%s-%s", name, m.name), m, uint64(i))
 		if i < len(delays) {
@@ -141,6 +150,7 @@ func (w *timeline) close() {
 		cancel()
 		l.Close(gone)
 	}
+	w.endLoop()
 	for _, m := range w.masters {
 		m.close()
 	}

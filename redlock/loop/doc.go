@@ -54,7 +54,7 @@
 // to send. Run waits for those that were closed and still send. After Run, Do, Go and Adopt refuse.
 //
 // A Socket owns its source, and only the loop uses that. A pump has a goroutine that reads, with at most
-// 16 KiB that the loop has not taken, and one while something is written. They end with the connection.
+// 32 KiB that the loop has not taken, and one while something is written. They end with the connection.
 // A Task belongs to whoever runs it: the loop, or the goroutine that Leave starts, which ends with Back.
 // Run waits for all of these.
 // A task without a loop (OnGoroutine) runs on its caller's goroutine. Leave and Back do nothing

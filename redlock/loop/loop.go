@@ -115,13 +115,24 @@ func Start(log *slog.Logger) (l *Loop, end func(), err error) {
 	if l, err = New(log); err != nil {
 		return nil, func() {}, err
 	}
+	return l, l.start(), nil
+}
+
+// StartPumped is Start for a loop whose sockets are all pumped, as on a system without epoll. It waits
+// in no system call, so it can run in virtual time (testing/synctest).
+func StartPumped(log *slog.Logger) (l *Loop, end func()) {
+	l = newLoop(log, newSleeper())
+	return l, l.start()
+}
+
+func (l *Loop) start() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		l.Run(ctx)
 	}()
-	return l, func() { cancel(); <-ended }, nil
+	return func() { cancel(); <-ended }
 }
 
 // Do has f called on the loop, in the order of the calls of Do. It returns false if the loop has

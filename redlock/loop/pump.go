@@ -17,17 +17,18 @@ const (
 )
 
 // A pump is a source that the kernel cannot poll: TLS, a pipe, or any connection where there is no epoll.
-// One goroutine reads. It reads on when the loop has taken what it read. Another one writes, while there
-// is something to write. Each tells the loop by Loop.Do.
+// One goroutine reads ahead, as much as one round takes. Another one writes, while there is something to
+// write. Each tells the loop by Loop.Do.
 type pump struct {
 	conn          net.Conn
 	socket        *Socket
 	came, written func()        // told to the loop; made once
-	taken         chan struct{} // has room for one: the loop has taken everything
+	taken         chan struct{} // has room for one: the loop has taken something
 	closed        chan struct{}
 
 	mu      sync.Mutex
-	unread  []byte // is there for the loop; the reader waits until it is empty
+	unread  []byte // is there for the loop
+	full    bool   // the reader waits for taken
 	end     error  // not nil: nothing comes behind unread
 	writing writeState
 	wrote   int   // by the write that is over
@@ -61,38 +62,43 @@ func (p *pump) readAll() {
 	small, large := make([]byte, smallRead), (*[readSize]byte)(nil)
 	for buf := small; ; {
 		n, err := p.conn.Read(buf)
-		if n == 0 && err == nil {
-			continue
-		}
-		p.mu.Lock()
-		p.unread, p.end = buf[:n], err
-		p.mu.Unlock()
-		if !p.socket.loop.Do(p.came) || err != nil {
-			return
-		}
-		select {
-		case <-p.taken:
-		case <-p.closed:
+		if !p.keep(buf[:n], err) {
 			return
 		}
 		switch {
-		case n < len(buf):
-			buf, large = small, putLarge(large)
-		case large == nil:
+		case n < len(buf) && large != nil:
+			largeBuffers.Put(large)
+			buf, large = small, nil
+		case n == len(buf) && large == nil:
 			large = largeBuffers.Get().(*[readSize]byte)
 			buf = large[:]
 		}
 	}
 }
 
-var largeBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
-
-func putLarge(b *[readSize]byte) *[readSize]byte {
-	if b != nil {
-		largeBuffers.Put(b)
+// keep keeps what was read for the loop, and waits while that is much. It returns false if nothing more
+// is to be read.
+func (p *pump) keep(b []byte, err error) (more bool) {
+	p.mu.Lock()
+	news := err != nil || len(p.unread) == 0 && len(b) > 0
+	p.unread, p.end = append(p.unread, b...), err
+	p.full = len(p.unread) >= readSize
+	full := p.full
+	p.mu.Unlock()
+	if news && !p.socket.loop.Do(p.came) || err != nil {
+		return false
 	}
-	return nil
+	if full {
+		select {
+		case <-p.taken:
+		case <-p.closed:
+			return false
+		}
+	}
+	return true
 }
+
+var largeBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 func (p *pump) hasEnded() bool {
 	p.mu.Lock()
@@ -106,7 +112,11 @@ func (p *pump) read(b []byte) (int, error) {
 	switch {
 	case len(p.unread) > 0:
 		n := copy(b, p.unread)
-		if p.unread = p.unread[n:]; len(p.unread) == 0 && p.end == nil {
+		if p.unread = p.unread[:copy(p.unread, p.unread[n:])]; len(p.unread) == 0 && cap(p.unread) > smallRead {
+			p.unread = nil
+		}
+		if p.full {
+			p.full = false
 			p.taken <- struct{}{}
 		}
 		return n, nil

@@ -88,7 +88,7 @@ type Options struct {
 	Servers  []Server
 	Limits   Limits
 	New      bool       // the masters are new, so they hold no locks
-	Loop     *loop.Loop // reads and writes the connections that it can; nil: goroutines do
+	Loop     *loop.Loop // reads and writes the connections
 	Log      *slog.Logger
 	Observer Observer
 	Slept    func() time.Duration // total time that this machine was suspended; nil: ask the kernel

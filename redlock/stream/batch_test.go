@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -83,17 +84,15 @@ func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
 	}
 }
 
-// A countedLink counts how often it is closed.
-type countedLink struct{ closed int }
-
-func (l *countedLink) run() error   { return nil }
-func (l *countedLink) wake()        {}
-func (l *countedLink) Close() error { l.closed++; return nil }
-
 // A large answer may take longer than a stall, as long as its bytes come.
 func TestASlowAnswerIsWaitedForWhileItComes(t *testing.T) {
-	l := &countedLink{}
-	s := New(Options{Owner: quietOwner{}, Embedded: true, Log: slog.New(slog.DiscardHandler)})
+	s := New(Options{Owner: quietOwner{}, Embedded: true, Loop: startLoop(t), Log: slog.New(slog.DiscardHandler)})
+	near, far := net.Pipe()
+	defer far.Close()
+	l, err := s.newLink(&Connection{Conn: near})
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.takeOver(l, Greeting{}, time.Now())
 	s.Send(Call{Replies: 1, Asker: AskerFunc(func([][]byte, Judgement, error) {})}, Sending{Frames: resp.AppendCommand(nil, "DUMP", "k")}, time.Now())
 	s.flush(nil)
@@ -102,13 +101,21 @@ func TestASlowAnswerIsWaitedForWhileItComes(t *testing.T) {
 	if err := errors.Join(in.Feed([]byte("$100\r\nabc")), s.handOut(in)); err != nil {
 		t.Fatal(err)
 	}
-	if s.Beat(time.Now(), false); l.closed > 0 {
+	isGivenUp := func() bool {
+		for range 2 { // the loop closes it in the round after
+			done := make(chan struct{})
+			s.loop.Do(func() { close(done) })
+			<-done
+		}
+		return len(l.ended) > 0
+	}
+	if s.Beat(time.Now(), false); isGivenUp() {
 		t.Error("the connection was given up while an answer came")
 	}
 	if !s.suspended(time.Now()) {
 		t.Error("the master is asked for locks meanwhile")
 	}
-	if s.Beat(time.Now().Add(2*s.stall()), false); l.closed != 1 {
+	if s.Beat(time.Now().Add(2*s.stall()), false); !isGivenUp() {
 		t.Error("the connection was not given up when nothing came any more")
 	}
 }

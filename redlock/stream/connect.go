@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"io"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ func (s *Stream) connectAndServe(ctx context.Context) (began time.Time, err erro
 			return err
 		}
 		began = time.Now()
-		defer context.AfterFunc(ctx, func() { l.Close() })()
+		defer context.AfterFunc(ctx, l.close)()
 		return l.run()
 	})
 	return began, err
@@ -58,29 +57,28 @@ func (s *Stream) tellMalformed(why error) {
 // master may still hold their commands. Then come the debts, so that no old undo can meet
 // a new lock. If there are very many, the first of them come, and no call that may create
 // a lock is sent before the last.
-func (s *Stream) connect(ctx context.Context) (link, error) {
+func (s *Stream) connect(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stall())
 	defer cancel()
 	c, err := Connect(ctx, s.owner.Server(), Handshake{DB: s.db})
 	if err != nil {
 		return nil, err
 	}
-	var failed io.Closer = c
-	defer func() {
-		if failed != nil {
-			failed.Close()
-		}
-	}()
+	abandon := func() { c.Close() }
+	defer func() { abandon() }() // also after a panic
 	// The owner judges all answers on this connection by this greeting.
 	s.owner.Up(c.Greeting, time.Now())
-	l := s.newLink(c)
-	failed = l
+	l, err := s.newLink(c)
+	if err != nil {
+		return nil, err
+	}
+	abandon = l.close
 	s.takeOver(l, c.Greeting, time.Now())
-	failed = nil
+	abandon = func() {}
 	return l, nil
 }
 
-func (s *Stream) takeOver(l link, self Greeting, now time.Time) {
+func (s *Stream) takeOver(l *link, self Greeting, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var first []byte

@@ -38,12 +38,11 @@
 // receives pushes. A Backoff paces the dialling. Contain turns a panic into the end of
 // one connection, because other clients hold locks through this process.
 //
-// Run is the goroutine of a stream. It dials, and owns the connection and its link. A link
-// reads and writes: it is a pair of goroutines (link.go), or the event loop of
-// Options.Loop (looped.go). Run waits for it. On the loop nothing may wait. So Judge,
-// Answered and all that they call must not. Server, Up and Down may, because Run
-// calls them. A batch of more than 64 KiB, or of more than 512 calls, is answered on a
-// goroutine, and nothing is read meanwhile.
+// Run is the goroutine of a stream. It dials, and owns the connection and its link. The link
+// gives the connection to the event loop of Options.Loop (link.go), and Run waits for its end. On
+// the loop nothing may wait. So Judge, Answered and all that they call must not. Server, Up and
+// Down may, because Run calls them. A batch of more than 64 KiB, or of more than 512 calls, is
+// answered on a goroutine, and nothing is read meanwhile.
 //
 // The mutex of a stream is held for few lines. It is held while these methods are called:
 // the Owner's Name, Timeout, MaxReply and Suspended. It is held during no other call of the

@@ -35,18 +35,22 @@ func (o *ownerOf) Up(Greeting, time.Time) { o.up <- struct{}{} }
 func (o *ownerOf) Judge(Check) Judgement  { return Judgement{Votes: true} }
 func (o *ownerOf) Down(why error)         { o.down <- why }
 
-// onEachLink tests a stream whose links are goroutines, and one whose links are of a loop.
+// onEachLink tests a stream on a connection that the kernel polls, and on one that is pumped.
 func onEachLink(t *testing.T, address func(t *testing.T) (network, address string), test func(t *testing.T, s *Stream, o *ownerOf)) {
-	for _, by := range []string{"goroutines", "loop"} {
+	for _, by := range []string{"polled", "pumped"} {
 		t.Run(by, func(t *testing.T) {
 			network, address := address(t)
 			o := &ownerOf{up: make(chan struct{}, 100), down: make(chan error, 100)}
 			o.dial = func(ctx context.Context) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, network, address)
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				if by == "pumped" {
+					return struct{ net.Conn }{conn}, err
+				}
+				return conn, err
 			}
 			ctx, end := context.WithCancel(context.Background())
 			var running sync.WaitGroup
-			s := New(Options{Owner: o, Log: slog.New(slog.DiscardHandler), Marker: "marker", Pause: time.Hour, Loop: startLoop(t, by == "loop")})
+			s := New(Options{Owner: o, Log: slog.New(slog.DiscardHandler), Marker: "marker", Pause: time.Hour, Loop: startLoop(t)})
 			running.Go(func() { s.Run(ctx) })
 			t.Cleanup(func() {
 				end()
@@ -61,15 +65,11 @@ func onEachLink(t *testing.T, address func(t *testing.T) (network, address strin
 	}
 }
 
-// startLoop runs a loop until the test has ended. It returns nil if none is wanted, or if
-// the system has none.
-func startLoop(t *testing.T, wanted bool) *loop.Loop {
-	if !wanted {
-		return nil
-	}
+// startLoop runs a loop until the test has ended.
+func startLoop(t *testing.T) *loop.Loop {
 	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
 	t.Cleanup(end)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -135,16 +135,12 @@ func TestAnswersOfAnySize(t *testing.T) {
 // The answers of a large batch hold up nobody else on the loop.
 func TestManyAnswersAreHandedOutBesideTheLoop(t *testing.T) {
 	onEachLink(t, aRealServer, func(t *testing.T, s *Stream, _ *ownerOf) {
-		do := func(f func()) { f() }
-		if s.loop != nil {
-			do = func(f func()) { s.loop.Do(f) }
-		}
 		var all sync.WaitGroup
 		all.Add(manyCalls + 1)
 		free := make(chan struct{})
 		first := AskerFunc(func([][]byte, Judgement, error) {
 			defer all.Done()
-			do(func() { close(free) })
+			s.loop.Do(func() { close(free) })
 			select {
 			case <-free:
 			case <-time.After(livetest.Patience):
@@ -152,7 +148,7 @@ func TestManyAnswersAreHandedOutBesideTheLoop(t *testing.T) {
 			}
 		})
 		other := AskerFunc(func([][]byte, Judgement, error) { all.Done() })
-		do(func() { // in one round, so that it is one batch
+		s.loop.Do(func() { // in one round, so that it is one batch
 			ping := Sending{Frames: resp.AppendCommand(nil, "PING")}
 			s.Send(Call{Replies: 1, Asker: first}, ping, time.Now())
 			for range manyCalls {

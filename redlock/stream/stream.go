@@ -29,7 +29,7 @@ type Stream struct {
 
 	mu        sync.Mutex
 	state     connectionState
-	link      link   // nil: there is no connection
+	link      *link  // nil: there is no connection
 	out       []byte // encoded calls that the link has not taken yet
 	calls     []Call // accepted, oldest first; those from head on are unanswered
 	head      int
@@ -60,7 +60,7 @@ type Options struct {
 	Owner    Owner
 	DB       int
 	Embedded bool       // the server runs inside this process, and its batches end with no check
-	Loop     *loop.Loop // reads and writes the connection if it can; nil: goroutines do
+	Loop     *loop.Loop // reads and writes the connection
 	Log      *slog.Logger
 	// Marker is the key of the marker. Each check begins with its GET.
 	Marker string
@@ -262,7 +262,7 @@ func (s *Stream) Beat(now time.Time, always bool) {
 	}
 	// A connection on which bytes come is not given up.
 	if stall := s.stall(); s.waited(now) > stall && now.Sub(s.arrived) > stall {
-		s.link.Close()
+		s.link.close()
 		return
 	}
 	s.payDebts(now)
@@ -288,7 +288,7 @@ func (s *Stream) GiveUp(why error) {
 	s.mu.Lock()
 	gives := s.state == up
 	if gives {
-		s.link.Close()
+		s.link.close()
 	}
 	s.mu.Unlock()
 	if gives {
