@@ -2,7 +2,7 @@
 // which of its arguments are keys, and which need special treatment.
 //
 // A Table holds a Spec for each command and subcommand. The built-in table holds
-// what Redis 7.0 and Valkey 8.0 reply to COMMAND, plus the commands of later
+// what Redis 7.0 and Valkey 9.1 reply to COMMAND, plus the commands of later
 // releases. It is in commands.json, which gencommands writes. Table.With adds the
 // commands that only one server has. It never changes a command that is known
 // already, so no server decides where the keys of SET are.

@@ -55,6 +55,8 @@ func (s *Spec) AppendKeys(dst []int, args [][]byte) (keys []int, exact bool) {
 		return appendSortKeys(dst, args), exact
 	case s.Is(Migrate):
 		return appendMigrateKeys(dst, args), exact
+	case s.Is(Conditions):
+		return appendConditionKeys(dst, args)
 	}
 	for i := range s.keys {
 		var ok bool
@@ -166,4 +168,28 @@ func appendMigrateKeys(dst []int, args [][]byte) []int {
 		}
 	}
 	return append(dst, 3)
+}
+
+// appendConditionKeys appends the keys of EXEC [IFEQ key value | IFNE key value | NX key |
+// XX key ...], which Valkey has from 9.2 on. The arity in the table is that of older servers.
+// From an unknown condition on, every argument may have been meant as a key.
+func appendConditionKeys(dst []int, args [][]byte) (keys []int, exact bool) {
+	for i := 1; i < len(args); i++ {
+		words := 1 // the key, or the key and a value
+		switch {
+		case wire.IsWord(args[i], "IFEQ"), wire.IsWord(args[i], "IFNE"):
+			words = 2
+		case !wire.IsWord(args[i], "NX") && !wire.IsWord(args[i], "XX"):
+			words = len(args)
+		}
+		if i+words >= len(args) {
+			for ; i < len(args); i++ {
+				dst = append(dst, i)
+			}
+			return dst, false
+		}
+		dst = append(dst, i+1)
+		i += words
+	}
+	return dst, true
 }

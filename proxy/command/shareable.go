@@ -9,13 +9,14 @@ const ownConnection = Sort | Migrate | Script | Subscription | BeforeAuth | Neve
 // largeWork are commands on keys that often take long or answer much: they put whole collections
 // together, or pass on a whole value in another form.
 var largeWork = map[string]bool{
-	"sinter": true, "sinterstore": true, "sintercard": true,
+	"sinter": true, "sinterstore": true, "sintercard": true, "sunioncard": true, "sdiffcard": true,
 	"sunion": true, "sunionstore": true, "sdiff": true, "sdiffstore": true,
 	"zinter": true, "zinterstore": true, "zintercard": true,
 	"zunion": true, "zunionstore": true, "zdiff": true, "zdiffstore": true,
 	"georadius": true, "georadiusbymember": true, "geosearchstore": true,
 	"bitop": true, "lcs": true, "pfmerge": true, "sort_ro": true,
 	"dump": true, "restore": true, "restore-asking": true, "memory|usage": true,
+	"argrep": true, "arop": true, // they may look at a whole array
 	"pfdebug": true, "vadd": true, "vsim": true, // threads of the server may answer these two
 }
 

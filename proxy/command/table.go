@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// commandsFile holds the built-in table: what Redis 7.0 and Valkey 8.0 reply to
+// commandsFile holds the built-in table: what Redis 7.0 and Valkey 9.1 reply to
 // COMMAND, and the commands of later releases. The two addresses below are those of
-// a Redis 7.0 and a Valkey 8.0 server.
+// a Redis 7.0 and a Valkey 9.1 server.
 //
 //go:generate go run ./gencommands commands.json 127.0.0.1:6379 127.0.0.1:6380
 //go:embed commands.json

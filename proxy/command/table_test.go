@@ -29,7 +29,9 @@ func TestLookup(t *testing.T) {
 		{"DELIFEQ k v", "delifeq"},
 		{"MSETEX 1 k v", "msetex"},
 		{"DIGEST k", "digest"},
-		{"CLIENT no-touch on", "client|no-touch"}, // only valkey 8 has it
+		{"CLIENT no-touch on", "client|no-touch"}, // only Valkey has it
+		{"COMMANDLOG get 1 slow", "commandlog|get"},
+		{"HIMPORT SET k set v", "himport|set"},
 		{"redlock STATUS", "redlock|status"},
 		{"REDLOCK TOKEN lock:a value", "redlock|token"},
 		{"redlock", "redlock"},

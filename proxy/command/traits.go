@@ -9,6 +9,7 @@ type Traits uint32
 const (
 	Sort            Traits = 1 << iota // code in keys.go finds its keys
 	Migrate                            // code in keys.go finds its keys
+	Conditions                         // code in keys.go finds its keys
 	Script                             // arguments behind the keys may name keys, too
 	Split                              // can be answered in two halves
 	Elsewhere                          // may write a key in another database
@@ -28,7 +29,7 @@ const (
 
 // specialKeys are the traits of commands whose plane does not follow from their key
 // specifications alone.
-const specialKeys = Sort | Migrate | Script | Split | Elsewhere
+const specialKeys = Sort | Migrate | Conditions | Script | Split | Elsewhere
 
 // commandTraits holds the traits of all commands that have any.
 //
@@ -43,10 +44,14 @@ const specialKeys = Sort | Migrate | Script | Split | Elsewhere
 // change how they work.
 //
 // NeverOnLocks: only the upstream has the text of a function, and MIGRATE would take
-// a lock away from its masters.
+// a lock away from its masters. HIMPORT SET uses what an earlier command left on its
+// connection. The proxy waits itself for lists, and does not know how BLMOVEM does.
 var commandTraits = map[string]Traits{
 	"sort":    Sort,
 	"migrate": Migrate | NeverOnLocks,
+
+	"blmovem":     NeverOnLocks,
+	"himport|set": NeverOnLocks,
 
 	"eval":       Script | Locking,
 	"evalsha":    Script | Locking,
@@ -92,7 +97,7 @@ var commandTraits = map[string]Traits{
 	"wait":   ForLockers,
 
 	"multi":   ForLockers,
-	"exec":    ForLockers,
+	"exec":    ForLockers | Conditions,
 	"discard": ForLockers,
 	"unwatch": ForLockers,
 

@@ -32,6 +32,7 @@ func TestCommandTraits(t *testing.T) {
 	}{
 		{Sort, "sort"},
 		{Migrate, "migrate"},
+		{Conditions, "exec"},
 		{Script, "eval evalsha eval_ro evalsha_ro fcall fcall_ro"},
 		{Split, "del unlink exists touch mget"},
 		{Elsewhere, "copy move"},
@@ -46,7 +47,7 @@ func TestCommandTraits(t *testing.T) {
 			"redlock redlock|break redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|status redlock|token redlock|unruled redlock|why"},
 		{Console, "redlock redlock|break redlock|clients redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|slowlog redlock|status redlock|token redlock|unruled redlock|why"},
 		{OnMasters, "ping echo time publish spublish"},
-		{NeverOnLocks, "fcall fcall_ro migrate"},
+		{NeverOnLocks, "blmovem fcall fcall_ro himport|set migrate"},
 		{LeavesProtocol, "sync psync replconf script|debug"},
 		{Locking, "set setnx setex psetex del unlink delex delifeq eval evalsha fcall"},
 		{Uncountable, subscriptions + " hello monitor " + strings.Join(ofClient, " ")},

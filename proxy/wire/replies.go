@@ -147,7 +147,7 @@ func ErrNotWithLockKeys(name string) Error {
 
 // ErrNotOnLockKeys refuses a command on lock keys that the masters cannot run.
 func ErrNotOnLockKeys(name string) Error {
-	return Error("-ERR " + strings.ToUpper(name) + " on lock keys is not supported by this proxy\r\n")
+	return Error("-ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " on lock keys is not supported by this proxy\r\n")
 }
 
 // ErrHelloOption refuses HELLO with an unknown or incomplete option.

@@ -2,34 +2,56 @@ package main
 
 import "strings"
 
-// newer returns commands of Redis 7.4 to 8.6 and Valkey 9 that have keys, listed by
-// hand. A server that knows one of them replaces this description.
+// newer returns the commands with keys that Redis 7.4 to 8.10 has and Valkey 9.1 has not,
+// listed by hand from the files src/commands/*.json of Redis. A server that knows one of
+// them replaces this description.
 func newer() [][]any {
 	commands := [][]any{
 		// Redis 8.4: compare by value or digest.
 		command("delex", -2, "fast write", keyAt(1)),
 		command("digest", 2, "fast readonly", keyAt(1)),
-		command("msetex", -4, "denyoom write", countedAt(1, 2)),
-		// Valkey 9.
-		command("delifeq", 3, "fast write", keyAt(1)),
-		// Streams of Redis 8.2 and 8.6.
+		// Redis 8.8: bounded counters.
+		command("increx", -2, "denyoom fast write", keyAt(1)),
+		// Streams of Redis 8.2 to 8.8.
 		command("xackdel", -6, "fast write", keyAt(1)),
 		command("xdelex", -5, "fast write", keyAt(1)),
 		command("xcfgset", -2, "fast write", keyAt(1)),
-		// Hash fields with a TTL: Redis 7.4 and 8.0, Valkey 9.
-		command("hexpire", -6, "denyoom fast write", keyAt(1)),
-		command("hpexpire", -6, "denyoom fast write", keyAt(1)),
-		command("hexpireat", -6, "denyoom fast write", keyAt(1)),
-		command("hpexpireat", -6, "denyoom fast write", keyAt(1)),
-		command("hexpiretime", -5, "fast readonly", keyAt(1)),
-		command("hpexpiretime", -5, "fast readonly", keyAt(1)),
-		command("httl", -5, "fast readonly", keyAt(1)),
-		command("hpttl", -5, "fast readonly", keyAt(1)),
-		command("hpersist", -5, "fast write", keyAt(1)),
-		command("hgetdel", -5, "fast write", keyAt(1)),
-		command("hgetex", -5, "fast write", keyAt(1)),
-		command("hsetex", -6, "denyoom fast write", keyAt(1)),
+		command("xnack", -7, "fast write", keyAt(1)),
+		command("xidmprecord", 5, "denyoom fast write", keyAt(1)),
+		// Lists and sets of Redis 8.10.
+		command("lmovem", -5, "denyoom write", keyAt(1), keyAt(2)),
+		command("blmovem", -6, "blocking denyoom write", keyAt(1), keyAt(2)),
+		command("sdiffcard", -3, "readonly", countedAt(1, 1)),
+		command("sunioncard", -3, "readonly", countedAt(1, 1)),
+		// Arrays of Redis 8.8.
+		command("arcount", 2, "fast readonly", keyAt(1)),
+		command("ardel", -3, "fast write", keyAt(1)),
+		command("ardelrange", -4, "write", keyAt(1)),
+		command("arget", 3, "fast readonly", keyAt(1)),
+		command("argetrange", 4, "readonly", keyAt(1)),
+		command("argrep", -6, "readonly", keyAt(1)),
+		command("arinfo", -2, "readonly", keyAt(1)),
+		command("arinsert", -3, "denyoom fast write", keyAt(1)),
+		command("arlastitems", -3, "readonly", keyAt(1)),
+		command("arlen", 2, "fast readonly", keyAt(1)),
+		command("armget", -3, "fast readonly", keyAt(1)),
+		command("armset", -4, "denyoom fast write", keyAt(1)),
+		command("arnext", 2, "fast readonly", keyAt(1)),
+		command("arop", -5, "readonly", keyAt(1)),
+		command("arring", -4, "denyoom write", keyAt(1)),
+		command("arscan", -4, "readonly", keyAt(1)),
+		command("arseek", 3, "fast write", keyAt(1)),
+		command("arset", -4, "denyoom fast write", keyAt(1)),
 	}
+	// Redis 8.10: hashes by a list of fields that the connection keeps.
+	himport := command("himport", -2, "")
+	himport[placeSubcommands] = []any{
+		command("himport|discard", 3, ""),
+		command("himport|discardall", 2, ""),
+		command("himport|prepare", -4, "denyoom"),
+		command("himport|set", -5, "denyoom write", keyAt(2)),
+	}
+	commands = append(commands, himport)
 	// The vector sets of Redis 8.0 are a module. It checks its arguments itself, so
 	// the arity here is the least possible.
 	for _, name := range strings.Fields("vadd vrem vsetattr") {
@@ -41,12 +63,12 @@ func newer() [][]any {
 	return commands
 }
 
-func command(name string, arity int, flags string, spec []any) []any {
+func command(name string, arity int, flags string, keys ...any) []any {
 	words := []any{}
 	for _, flag := range strings.Fields(flags) {
 		words = append(words, flag)
 	}
-	return []any{name, arity, words, 0, 0, 0, []any{}, []any{}, []any{spec}, []any{}}
+	return []any{name, arity, words, 0, 0, 0, []any{}, []any{}, append([]any{}, keys...), []any{}}
 }
 
 // keyAt returns a key specification with one key, the argument at index.
