@@ -8,6 +8,7 @@ import (
 
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 )
 
 // A transaction of commands without keys is held until EXEC. EXEC names the command that
@@ -90,5 +91,56 @@ func TestInvalidationsComeBeforeWhatIsHeld(t *testing.T) {
 		other.ask("SET a 1\r\nDEL a\r\n", "+OK\r\n:1\r\n")
 		client.ask("PING\r\n", invalidated("a")+"+QUEUED\r\n")
 		client.ask("DISCARD\r\n", "+OK\r\n")
+	}
+}
+
+// Valkey 9.2 lets EXEC have conditions on keys. An upstream gets them as they are, and the words
+// of one that does not know them reach the client.
+func TestConditionsOfExecAreTheUpstreams(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	for _, inside := range []string{
+		"EXEC NX a\r\n", "PING\r\nEXEC IFEQ a v\r\n", "SET a 1\r\nEXEC XX a NX b\r\n", "GET\r\nEXEC NX a\r\n", "EXEC 1\r\n",
+		"SELECT 3\r\nSET a 1\r\nEXEC IFNE a v\r\n",
+	} {
+		sent := &recorder{}
+		client, direct := startTestProxy(t, redis, sent.configure).dial(t), dialTest(t, "unix", redis.Socket)
+		commands := "MULTI\r\n" + inside + "EXEC\r\nGET a\r\nWATCH b\r\nMULTI\r\nGET a\r\nEXEC\r\n"
+		direct.send(commands)
+		client.ask(commands, direct.values(strings.Count(commands, "\r\n")))
+		condition := inside[strings.Index(inside, "EXEC"):]
+		if got := sent.take(); !strings.Contains(inside, "GET\r\n") && strings.Count(got, respCommand(strings.Fields(condition)...))+strings.Count(got, condition) != 1 {
+			t.Errorf("the upstream got %q", got)
+		}
+	}
+}
+
+// An EXEC that has a condition on a lock key ends its transaction, and no command of it runs.
+func TestConditionsOfExecAreNotOnLocks(t *testing.T) {
+	ok, queued := "+OK\r\n", "+QUEUED\r\n"
+	refused := string(wire.ErrExecCondition.Refusing("exec"))
+	for _, row := range []struct{ send, want string }{
+		{"MULTI\r\nSET a 1\r\nEXEC IFEQ lock:a v\r\n", ok + queued + refused},
+		{"MULTI\r\nSET a 1\r\nEXEC NX b IFNE lock:a v\r\n", ok + queued + refused},
+		{"MULTI\r\nSET lock:b 1\r\nEXEC NX lock:a\r\n", ok + queued + refused},
+		{"MULTI\r\nPING\r\nEXEC XX lock:a\r\n", ok + queued + refused},
+		{"MULTI\r\nEXEC NX lock:a\r\n", ok + refused},
+		{"MULTI\r\nSET a 1\r\nEXEC lock:a\r\n", ok + queued + refused},
+		{"WATCH a\r\nMULTI\r\nSET a 1\r\nEXEC NX lock:a\r\n", ok + ok + queued + refused},
+		{"WATCH lock:a\r\nMULTI\r\nSET lock:b 1\r\nEXEC NX lock:a\r\n", ok + ok + queued + refused},
+		{"MULTI\r\nSET a 1\r\nEXEC NX " + redlock.MarkerKey + "\r\n", ok + queued + string(wire.ErrReservedKey.Refusing("exec"))},
+		{"MULTI\r\nSET lock:b 1\r\nEXEC NX a\r\n", ok + queued + string(wire.ErrCrossLock)},
+		{"MULTI\r\nSET lock:b 1\r\nEXEC 1\r\n", ok + queued + string(wire.ErrArity("exec"))},
+		{"WATCH lock:a\r\nMULTI\r\nPING\r\nEXEC NX a\r\n", ok + ok + queued + string(wire.ErrCrossLock)},
+		{"EXEC NX lock:a\r\n", string(wire.ErrArity("exec"))},
+	} {
+		redis, sent := proxytest.StartRedis(t), &recorder{}
+		client := startTestProxy(t, redis, sent.configure).dial(t)
+		client.ask(row.send, row.want)
+		// Nothing is left of it: no transaction, no watched key, and nothing was written.
+		redis.Ask(t, "SET a changed")
+		client.ask("EXEC\r\nMULTI\r\nGET a\r\nEXEC\r\nGET lock:b\r\n", string(wire.ErrExecNoMulti)+ok+queued+"*1\r\n$7\r\nchanged\r\n$-1\r\n")
+		if got := strings.ToUpper(sent.take()); strings.Count(got, "EXEC\r\n") != 1 {
+			t.Errorf("%q: the upstream got %q", row.send, got)
+		}
 	}
 }

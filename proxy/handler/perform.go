@@ -66,7 +66,7 @@ func (h *handler) Perform(cmd wire.Command) {
 		h.performKeyed(name, cmd, to)
 	}
 	h.pubsub.Performed(name, h.lockReply, h.inTransaction())
-	if len(to.Keys) == 0 || h.inTransaction() {
+	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(command.Conditions) {
 		h.publish() // other commands change at most what Flushed publishes
 	}
 }

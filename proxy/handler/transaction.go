@@ -57,11 +57,13 @@ func (h *handler) performInTransaction(name string, cmd wire.Command, to route.R
 	case name == "exec" && h.generation != h.Env.Active.Load().Router.Generation:
 		h.abort("") // this also sends DISCARD to an upstream that has the transaction
 		h.refuseTransaction(wire.ErrExecRules)
+	case name == "exec" && to.Plane != route.Upstream:
+		h.abort(wire.ErrExecCondition)
 	case h.pubsub.SubscribesToLocks(name, cmd.Args):
 		h.abort(wire.ErrSubscribeInMulti)
 	case h.transaction.State == route.AtUpstream:
 		h.continueUpstream(name, cmd, to)
-	case to.Spec == nil && h.transaction.State == route.Held && to.Plane == route.Upstream:
+	case to.Spec == nil && h.transaction.State == route.Held:
 		// The upstream may have a module that knows the command.
 		h.decideUpstream(name, cmd, to)
 	default:
@@ -143,13 +145,15 @@ func (h *handler) executeHere(cmd wire.Command) {
 		h.refuseTransaction(wire.ErrExecAbort)
 	case t.State == route.AtLocks:
 		h.executeOnLocks()
+	case len(h.watched.locks) > 0 && len(cmd.Args) > 1:
+		h.refuseTransaction(wire.ErrCrossLock)
 	case len(h.watched.locks) > 0:
 		if refusal := t.RefusesLocks(h.watched.offLocks(h.client.DB)); refusal != "" {
 			h.refuseTransaction(refusal)
 			return
 		}
 		h.executeOnLocks()
-	case len(t.calls) == 0 && h.Upstream() == nil:
+	case len(t.calls) == 0 && len(cmd.Args) == 1 && h.Upstream() == nil:
 		h.leaveTransaction("*0\r\n")
 	default:
 		h.executeKeyless(cmd)
@@ -195,7 +199,8 @@ func (h *handler) forgetQueued() {
 	h.transaction.calls, h.transaction.bytes = nil, 0
 }
 
-// abort refuses a command. An open transaction is then aborted, too.
+// abort refuses a command. An open transaction is then aborted, too. If the command is EXEC, the
+// transaction ends, as in Redis.
 func (h *handler) abort(refusal wire.Error) {
 	if h.InPipe() {
 		h.ReplyAtOnce(string(refusal))
@@ -211,6 +216,10 @@ func (h *handler) abort(refusal wire.Error) {
 	if h.inTransaction() {
 		h.forgetQueued()
 		h.transaction = transaction{Transaction: route.Transaction{State: route.Aborted}}
+		if refusal != "" && h.spec.Is(command.Conditions) {
+			h.refuseTransaction(refusal.Refusing("exec"))
+			return
+		}
 	}
 	h.ReplyError(refusal)
 }

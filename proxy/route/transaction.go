@@ -51,9 +51,11 @@ func (t *Transaction) Next(name string, args [][]byte, to Route, offLocks wire.E
 		return Abort, refusal
 	}
 	switch {
-	case refusal != "":
+	case name == "exec" && t.State == AtLocks && len(to.Keys) > 0 && !to.malformed:
+		return End, wire.ErrCrossLock // conditions on the upstream's keys
+	case name == "exec" && t.State != Held && refusal != "":
 		return End, refusal
-	case name == "exec":
+	case name == "exec": // with arguments, too: the upstream may know what they mean
 		return Execute, ""
 	case name == "discard":
 		return Discard, ""

@@ -38,7 +38,11 @@ func TestTransactionDecides(t *testing.T) {
 		{commands: "NOSUCH", want: Abort, refusal: wire.ErrUnknownCommand([][]byte{[]byte("NOSUCH")}), state: Held},
 		{commands: "GET lock:a; OBJECT nosuch lock:a", want: Abort, refusal: wire.ErrUnknownSubcommand([][]byte{[]byte("OBJECT"), []byte("nosuch")}), state: AtLocks},
 		{commands: "EXEC", want: Execute, state: Held},
-		{commands: "EXEC 1", want: End, refusal: wire.ErrArity("exec"), state: Held},
+		{commands: "EXEC 1", want: Execute, state: Held},
+		{commands: "PING; EXEC IFEQ a v", want: Execute, state: Held},
+		{commands: "GET lock:a; EXEC", want: Execute, state: AtLocks},
+		{commands: "GET lock:a; EXEC 1", want: End, refusal: wire.ErrArity("exec"), state: AtLocks},
+		{commands: "GET lock:a; EXEC NX a", want: End, refusal: wire.ErrCrossLock, state: AtLocks},
 		{commands: "DISCARD", want: Discard, state: Held},
 	} {
 		tx := Transaction{State: Held}

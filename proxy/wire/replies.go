@@ -86,6 +86,7 @@ const (
 	ErrLockKeys         Error = "-ERR the lock command or transaction has more keys than limits.lock_keys of this proxy allows\r\n"
 	ErrExecRules        Error = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began\r\n"
 	ErrReservedKey      Error = "-ERR this key is reserved for the proxy's own record of its lock masters\r\n"
+	ErrExecCondition    Error = "-ERR EXEC with a condition on a lock key is not supported by this proxy: WATCH the key instead\r\n"
 	ErrElsewhere        Error = "-ERR lock keys cannot be copied or moved between databases through this proxy\r\n"
 	ErrMemory           Error = "-ERR this proxy is out of memory for unfinished commands\r\n"
 )
