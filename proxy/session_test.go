@@ -66,6 +66,7 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"wrong bytes", "PING\r\n*x\r\nPING\r\n", "+PONG\r\n" + string(wire.ErrCount)},
 		{"ignored input", "\r\n*0\r\n*-1\r\nPING\r\n", "+PONG\r\n"},
 		{"unknown", "NOSUCH a\r\n", string(wire.ErrUpstreamNone)},
+		{"unknown on a lock", "NOSUCH lock:a\r\n", string(wire.ErrUnknownCommand(asBytes([]string{"NOSUCH", "lock:a"})))},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

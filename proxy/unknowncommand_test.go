@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -29,5 +31,39 @@ func TestUnknownCommandIsWordedAsByRedis(t *testing.T) {
 			t.Errorf("%.300q:\n Redis says %q\n we         %q", args, want, got)
 		}
 		_ = client.Close()
+	}
+}
+
+// A command that the proxy does not know may have keys anywhere. So none that names a lock key reaches
+// the upstream. If the upstream has told its commands, the client hears what Redis says of an unknown one.
+func TestUnknownCommandOnALockKey(t *testing.T) {
+	redis, sent := proxytest.StartRedis(t), &recorder{}
+	for _, learned := range []bool{false, true} {
+		client := startTestProxy(t, redis, sent.configure, func(c *testConfig) {
+			c.Settings.Config.Upstream.Kind = config.UpstreamServer
+			if learned {
+				table, err := command.Builtin().With(redis.Commands(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Router = c.Router.WithTable(table)
+			}
+		}).dial(t)
+		direct := dialTest(t, "unix", redis.Socket)
+		for _, line := range []string{"NoSuch lock:a", "NOSUCH 5 a lock:a", "OBJECT NOSUCH lock:a"} {
+			want := string(wire.ErrUntoldCommand(proxytest.Words(line)[0]))
+			if learned {
+				direct.send(line + "\r\n")
+				want = direct.values(1)
+			}
+			client.ask(line+"\r\n", want)
+			for _, before := range []string{"", "PING\r\n", "GET a\r\n"} {
+				client.ask("MULTI\r\n"+before+line+"\r\nEXEC\r\n", "+OK\r\n"+strings.Repeat("+QUEUED\r\n", strings.Count(before, "\n"))+want+string(wire.ErrExecAbort))
+			}
+		}
+		client.ask("NOSUCH a\r\n", string(wire.ErrUnknownCommand(proxytest.Words("NOSUCH a"))))
+		if got := sent.take(); strings.Contains(got, "lock:a") || !strings.Contains(got, respCommand("NOSUCH", "a")) {
+			t.Errorf("the upstream got %q", got)
+		}
 	}
 }

@@ -21,6 +21,7 @@ var commandsFile []byte
 // sessions may use one.
 type Table struct {
 	commands map[string]*Spec
+	Learned  bool // a server has told its commands, too
 }
 
 var builtinTable = sync.OnceValue(func() *Table {
@@ -55,6 +56,7 @@ func (t *Table) With(reply []any) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reply to COMMAND: %w", err)
 	}
+	table.Learned = true
 	return table, nil
 }
 

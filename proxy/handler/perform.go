@@ -45,6 +45,8 @@ func (h *handler) Perform(cmd wire.Command) {
 		h.abort(wire.ErrReservedKey)
 	case to.Elsewhere:
 		h.abort(wire.ErrElsewhere)
+	case to.Spec == nil && to.Plane != route.Upstream:
+		h.abort(unknownOnLocks(settings, cmd.Args))
 	case h.refusedForUser(user, name, cmd.Args, to):
 	case router.HoldsBack() && h.refusedAsMoving(router, cmd, to):
 	case to.Plane != route.Upstream && h.refusedAsLarge(&settings.Limits, cmd, to):
@@ -69,6 +71,15 @@ func (h *handler) Perform(cmd wire.Command) {
 	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(command.Conditions) {
 		h.publish() // other commands change at most what Flushed publishes
 	}
+}
+
+// unknownOnLocks refuses an unknown command that names a lock key. It uses Redis's words, unless
+// the upstream may have the command and has not told.
+func unknownOnLocks(settings *config.Settings, args [][]byte) wire.Error {
+	if settings.Config.Upstream.Kind == config.UpstreamServer && !settings.Router.Table.Learned {
+		return wire.ErrUntoldCommand(args[0])
+	}
+	return (*command.Spec)(nil).Check(args)
 }
 
 // performJoined performs the commands that have no keys and concern both planes. It returns

@@ -127,7 +127,8 @@ func (s *Monitor) lowest(cfg *config.Config) string {
 }
 
 // learnCommands adds the commands that only this upstream knows to the router. If that
-// fails, everything else still works: the proxy forwards an unknown command as it is.
+// fails, everything else still works: the proxy forwards an unknown command as it is, unless an
+// argument is a lock key.
 func (s *Monitor) learnCommands(ctx context.Context, upstream endpoint.Endpoint, runID string) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
@@ -145,7 +146,7 @@ func (s *Monitor) learnCommands(ctx context.Context, upstream endpoint.Endpoint,
 			return
 		}
 	}
-	s.log.Info("cannot read the commands of the upstream; using the built-in table", "error", err)
+	s.log.Info("cannot read the commands of the upstream; commands that this proxy does not know are refused if they name a lock key", "error", err)
 	s.upstreamRun = runID
 }
 

@@ -16,8 +16,8 @@ const markerKey = redlock.MarkerKey
 type Plane uint8
 
 const (
-	Upstream Plane = iota // there is no lock key, or the command is unknown
-	Locks                 // every key is a lock key
+	Upstream Plane = iota // there is no lock key
+	Locks                 // every key is a lock key, or the command is unknown and an argument is one
 	Split                 // keys of both kinds, in a command that can be answered in two halves
 	Cross                 // keys of both kinds, in a command that must be refused
 )
@@ -62,7 +62,7 @@ type Router struct {
 func (r *Router) Route(db int, args [][]byte) Route {
 	spec := r.Table.Lookup(args)
 	if spec == nil {
-		return Route{}
+		return r.routeUnknown(db, args)
 	}
 	if at := spec.OnlyKey(); at > 0 && at < sharedKeys && spec.ArityOK(len(args)) {
 		to := Route{Spec: spec, Keys: consecutive[at : at+1 : at+1], Lock: noneLock[:1:1], Ordinary: true, Reserved: string(args[at]) == markerKey}
@@ -72,6 +72,19 @@ func (r *Router) Route(db int, args [][]byte) Route {
 		return to
 	}
 	return r.routeKeys(db, args, spec)
+}
+
+// routeUnknown is Route for a command that the table does not have. Any of its arguments may be
+// a key. So the command may not go to the upstream if one of them is a lock key.
+func (r *Router) routeUnknown(db int, args [][]byte) Route {
+	var to Route
+	for _, arg := range args[min(1, len(args)):] {
+		to.Reserved = to.Reserved || string(arg) == markerKey
+		if r.Rules.Covers(db, arg) {
+			to.Plane = Locks
+		}
+	}
+	return to
 }
 
 // routeKeys is Route for any command that is known.
@@ -110,7 +123,7 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 	default:
 		to.Plane = Cross
 	}
-	if spec.Is(command.Elsewhere) && exact {
+	if spec.Is(command.Elsewhere) && len(args) > 2 { // MOVE has more options in newer servers
 		to.Elsewhere = r.leadsElsewhere(db, args, keys)
 	}
 	to.Keys, to.Lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)
@@ -139,7 +152,7 @@ func (r *Router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
 	return r.Rules.Covers(db, args[keys[0]]) || r.Rules.Covers(int(other), args[keys[len(keys)-1]])
 }
 
-// otherDatabase returns the database that COPY key key [DB n] or MOVE key n names. It
+// otherDatabase returns the database that COPY key key [DB n] or MOVE key n ... names. It
 // returns false if the command names none.
 func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 	if len(keys) == 1 {

@@ -49,8 +49,20 @@ func TestRoute(t *testing.T) {
 	for _, row := range []struct{ line, Route string }{
 		// Keys of one kind, or no keys.
 		{"PING", "upstream "},
-		{"NOSUCHCOMMAND lock:a", "upstream "},
-		{"XINFO NOSUCH lock:a", "upstream "},
+		{"NOSUCHCOMMAND a", "upstream "},
+		{"NOSUCHCOMMAND", "upstream "},
+		{"lock:a b", "upstream "},
+		{"NOSUCHCOMMAND lock:a", "lock "},
+		{"NOSUCHCOMMAND a 5 lock-signal:a", "lock "},
+		{"NOSUCHCOMMAND three", "upstream "},
+		{"NOSUCHCOMMAND a " + markerKey, "upstream #"},
+		{"XINFO NOSUCH lock:a", "lock "},
+		{"XINFO NOSUCH a", "upstream "},
+		{"EXEC", "upstream "},
+		{"EXEC IFEQ a lock:v NX b", "upstream 2,5"},
+		{"EXEC IFEQ lock:a v", "lock 2"},
+		{"EXEC NX a NX lock:a", "cross 2,4L"},
+		{"EXEC NX a NX lock:a b", "lock 2,4,5!"},
 		{"GET a", "upstream 1"},
 		{"get lock:a", "lock 1"},
 		{"SET lock:a v NX PX 5", "lock 1"},
@@ -79,6 +91,10 @@ func TestRoute(t *testing.T) {
 		{"MOVE lock:a 0", "lock 1"}, // Redis answers that source and destination are the same
 		{"MOVE a 3", "upstream 1"},
 		{"MOVE three 3", "upstream 1>"},
+		{"MOVE three 3 REPLACE", "upstream 1!>"}, // of Valkey 9.2
+		{"MOVE lock:a 3 REPLACE", "lock 1!>"},
+		{"MOVE lock:a", "lock 1!"},
+		{"COPY three", "upstream 1!"},
 		{"MOVE lock:a x", "lock 1"},
 		{"COPY lock:a lock:b", "lock 1,2"},
 		{"COPY lock:a lock:b REPLACE", "lock 1,2"},

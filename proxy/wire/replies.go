@@ -173,6 +173,13 @@ func ErrUnknownCommand(args [][]byte) Error {
 	return Error("-ERR unknown command '" + OneLine(name) + "', with args beginning with: " + OneLine([]byte(rest.String())) + "\r\n")
 }
 
+// ErrUntoldCommand refuses a command that the proxy does not know but the upstream may.
+func ErrUntoldCommand(name []byte) Error {
+	name = UntilNUL(name)
+	return Error("-ERR unknown command '" + OneLine(name[:min(len(name), 128)]) +
+		"' with a lock key: this proxy could not read the commands of its upstream, so let the proxy's user there run COMMAND\r\n")
+}
+
 // ErrUnknownSubcommand refuses a known command with an unknown subcommand.
 func ErrUnknownSubcommand(args [][]byte) Error {
 	sub := UntilNUL(args[1])
