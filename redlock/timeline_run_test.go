@@ -79,6 +79,32 @@ func TestTimelineAScriptThatReleasesIsDeliveredToWhoMissedIt(t *testing.T) {
 	}
 }
 
+// A short value may be a constant that came back through another process while the master was away. Nobody
+// knows, so the master is told nothing.
+func TestTimelineAShortValueThatARunReplacedMayComeBack(t *testing.T) {
+	const on = "on"
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		other := w.another(timelineConfig())
+		set := func(l *Locker, value string) {
+			if o := l.Run(t.Context(), RunRequest{Keys: [][]byte{[]byte(key)}, Args: [][]byte{[]byte("SET"), []byte(key), []byte(value)}}); o.Verdict != Won {
+				t.Fatalf("%v %q", o.Verdict, o.Reply)
+			}
+			w.elapse(timeout)
+		}
+		set(w.locker, on)
+		w.links[4].silence()
+		w.links[4].cut()
+		w.elapse(3 * second)
+		set(w.locker, "off")
+		set(other, on)
+		w.links[4].speak()
+		w.elapse(4 * second)
+		if v := w.masters[4].value(key); v != on {
+			t.Errorf("the last master holds %q", v)
+		}
+	})
+}
+
 func TestTimelineAnUnknownVoteOfAScriptIsUndoneByALongValueOnly(t *testing.T) {
 	for _, row := range []struct{ script, value, after string }{
 		{"ok@1ms cut@5ms no@9ms no@9ms no@9ms", tokenA, "- - X X X"},

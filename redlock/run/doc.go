@@ -40,7 +40,9 @@
 // What remains: the first try of such a request may delete votes of a client that is just acquiring. And
 // a master that was held up may execute it late, and delete its copy of a later lock. The copy is put
 // back if the master's vote is not among the winning ones. If late votes show that a quorum deleted one
-// lock although its client heard of no quorum, the lock stays released.
+// lock although its client heard of no quorum, the lock stays released. And a value that a run replaced may
+// come back with the same end through another process, while the first process does not reach a master.
+// That master deletes it later, so the lock has one vote less.
 //
 // The caller says which keys a request has.
 package run

@@ -235,9 +235,10 @@ func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 		{"me/5000>me/9000", "expire in 9s"},
 		{"me/5000>me", ""},
 		{"me/5000>me/0", ""},
-		{"me/5000>you/9000", "release for a time"},
-		{"me>you", "release"},
-		{"5>6", ""},
+		{"a-token-of-mine1/5000>you/9000", "release for a time"},
+		{"a-token-of-mine1>you", "release"},
+		{"a-token-of-mine>you", ""},
+		{"1764140000000000>1764140000000001", ""},
 		{"me/5000>me/5000", ""},
 		{"A:1>-", ""},
 	} {

@@ -177,7 +177,8 @@ func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*st
 
 // missedRun returns what a master that missed a won run must do by value, if the lock is
 // a string: delete it, or give it its new expiry. A copy that has another value on the others
-// goes, too: nobody holds it any more. But a counter stays, because it is united with theirs.
+// goes, too: nobody holds it any more. But a counter stays, because it is united with theirs, and so does
+// a short value, which may be a constant that has come back.
 func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 	var debts []*stream.Debt
 	for k, did := range x.Changes() {
@@ -188,7 +189,7 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 		d := &stream.Debt{Key: string(keys[k]), Value: string(v)}
 		left, given := x.Before[k].PTTL, x.After[k].PTTL
 		switch {
-		case did == effect.Deleted, did == effect.Changed && !counts(v):
+		case did == effect.Deleted, did == effect.Changed && len(v) >= stream.ShortValue && !counts(v):
 			if d.Script = stream.ReleaseScript; left >= 0 {
 				d.Life = stream.NewLifetime(now.Add(time.Duration(left) * time.Millisecond))
 			}
