@@ -111,6 +111,33 @@ func TestMasterThatPublishesAfterItWasStopped(t *testing.T) {
 	})
 }
 
+// A crowd of messages comes before the answer to a PING. As long as they come, the connection stays.
+func TestListenerStaysWhileMessagesCome(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a := newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan")
+		w.elapse(second)
+		connection := func() int64 {
+			m := w.masters[4]
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if all := m.listeners(); len(all) > 0 {
+				return all[0].id
+			}
+			return 0
+		}
+		before := connection()
+		w.links[4].setDelay(1500*time.Millisecond, 0) // an answer takes longer than a stall
+		for range 100 {
+			w.publish("free", 1, 2, 3, 4, 5)
+			w.elapse(100 * time.Millisecond)
+			if connection() != before {
+				t.Fatal("the connection was given up while messages came")
+			}
+		}
+	})
+}
+
 func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
 	for _, garbage := range []string{
 		"hello\r\n", "+PONG\r\n", ":1\r\n", "-ERR what\r\n", ">1\r\n$-7\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "*1\r\n$1\r\nx\r\n",

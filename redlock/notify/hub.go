@@ -261,6 +261,7 @@ func (l *Hub) opening() bool {
 func (l *Hub) arrived(r *listener, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	r.arrived = now
 	if r.current() {
 		l.heard.alive(r.number, now)
 	}

@@ -25,8 +25,9 @@ type listener struct {
 	expected []expectation // outstanding answers, oldest first
 	// proof is the time at which we asked the question that the master has answered last.
 	// Everything that the master published before then has been received.
-	proof  time.Time
-	warned bool // a refusal of the master was logged
+	proof   time.Time
+	arrived time.Time // when anything last came
+	warned  bool      // a refusal of the master was logged
 }
 
 type listenerState uint8
@@ -199,7 +200,7 @@ func (r *listener) serve(ctx context.Context, conn net.Conn, reader *resp.Reader
 }
 
 // write sends what is queued, and a PING from time to time. It returns when the reader
-// has ended, an answer is overdue, or the master has become another server.
+// has ended, an answer is overdue and nothing else comes, or the master has become another server.
 func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) error {
 	tick := time.NewTicker(r.hub.stall() / 4)
 	defer tick.Stop()
@@ -207,7 +208,8 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 		r.hub.mu.Lock()
 		out := r.out
 		r.out = nil
-		overdue := len(r.expected) > 0 && time.Since(r.expected[0].sent) > r.hub.stall()
+		// A crowd of messages may come before an answer. A connection on which they come is not given up.
+		overdue := len(r.expected) > 0 && time.Since(r.expected[0].sent) > r.hub.stall() && time.Since(r.arrived) > r.hub.stall()
 		r.hub.mu.Unlock()
 		switch {
 		case overdue:
