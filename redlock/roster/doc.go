@@ -149,9 +149,10 @@
 //     list is old, or it stood still for as long as two changes take, it may restore what it knows, or begin a new
 //     set, and count fewer masters than others do.
 //   - A set of one master. Nobody else knows its longer TTLs.
-//   - All masters forgot, and got markers of two sets: the process that begins a new set does not finish it within
-//     Limits.RestartDelay (testdata/flush_left.txt), or another one restores the old set on a master by what it read
-//     just before the last one forgot. The masters of the smaller set are rejected until the operator flushes them.
+//   - All masters forgot, and got markers of two sets: the new one is not finished within Limits.RestartDelay
+//     (testdata/flush_left.txt), or most of its masters are flushed before all processes know it, or another process
+//     restores the old one on a master by what it read just before the last one forgot. The masters of the smaller
+//     set are rejected until the operator flushes them.
 //   - All masters restart twice without their latest data, as by a loss of power, and a process starts in between,
 //     while a marker records the joins that it begins. If the masters then come back, and another process gives them
 //     their former record, the two records name different servers. Neither process then counts them, until the

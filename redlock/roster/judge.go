@@ -91,8 +91,6 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Uncertified, "its marker has just been written anew")
 	case s.broken:
 		return no(Barred, "%s", marker.Unreadable(s.text))
-	case s.jump > 0:
-		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
 	case r.set != "" && !r.joined.Has(p.Master):
 		return no(Uncertified, "it is not one of the %d masters on record; a reload with the present list adds one master at a time", r.masters)
 	case r.set == "":
@@ -105,6 +103,8 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Barred, "its set has %d masters by its marker, and %d by the list or by other markers; only a reload changes their number", m.Members, len(r.joined))
 	case m.Member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
+	case s.jump > 0:
+		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
 	case m.Joined.Who(p.Master) != r.joined.Who(p.Master) && r.hasJoined(p, s):
 		return no(Uncertified, "%s", r.whileJoining(p.Master))
 	case m.Joined.Who(p.Master) != r.joined.Who(p.Master):

@@ -253,6 +253,20 @@ func TestRosterTheFirstMasterDecidesBetweenSets(t *testing.T) {
 	}
 }
 
+// The clock of a master of another set is nobody's business here: the master is rejected, as long as it has that marker.
+func TestRosterAMasterOfAnotherSetIsRejectedWhateverItsClockDoes(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	p := Place{0, 0}
+	r.Jumped(0, Jump{time.Hour, time.Hour}, now)
+	if state := r.lookAgain(p); state != Uncertified {
+		t.Errorf("after a jump it is %v", state)
+	}
+	if state := r.shows(p, r.another(0, func(*marker.Marker) {})); state != Barred {
+		t.Errorf("of another set it is %v", state)
+	}
+}
+
 // A set gives way to another only if a quorum belongs to the other.
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
