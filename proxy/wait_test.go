@@ -14,7 +14,7 @@ import (
 )
 
 // startWaitingProxy serves locks on five real masters. Their rule has this wait.
-func startWaitingProxy(t *testing.T, wait time.Duration) (p *Proxy, stop func() error) {
+func startWaitingProxy(t *testing.T, wait time.Duration, change ...func(*config.Config)) (p *Proxy, stop func() error) {
 	t.Helper()
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
@@ -25,6 +25,9 @@ func startWaitingProxy(t *testing.T, wait time.Duration) (p *Proxy, stop func() 
 	cfg.NewSet = true
 	cfg.MasterTimeout = patience // a busy machine is no failed master
 	cfg.Locks = route.Rules{{Match: "lock:*", DB: route.AnyDB, Wait: wait}}
+	for _, change := range change {
+		change(cfg)
+	}
 	p, stop = startWholeProxy(t, cfg)
 	waitReady(t, p)
 	return p, stop
