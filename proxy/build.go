@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -44,7 +43,7 @@ type embeddedServers struct {
 // call close, which ends the parts that build has made.
 func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	var err error
-	if p.loop, p.endLoop, err = loop.Start(p.log); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if p.loop, p.endLoop, err = loop.Start(p.log); err != nil {
 		return fmt.Errorf("no event loop: %w", err)
 	}
 	if p.metrics, err = newMetrics(reg); err != nil {

@@ -65,7 +65,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	texts := scripts.New(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)
 	env := session.NewEnv(current, meter, log)
-	env.Loop = runLoop(b)
+	env.Loop = proxytest.Loop(b)
 	remembers := journal.New()
 	commands := handler.New(env, handler.Config{
 		Scripts: texts,

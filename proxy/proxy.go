@@ -68,7 +68,7 @@ type Proxy struct {
 	monitor     *inspect.Monitor
 	hazards     []inspect.Hazard // found at the start
 	server      *server.Server
-	loop        *loop.Loop // runs the sessions of plain connections; nil: there is none
+	loop        *loop.Loop // runs the sessions, and reads and writes all connections
 	endLoop     func()     // ends it and waits for it
 	shared      *shared.Pool
 	admin       *adminServer

@@ -15,6 +15,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
@@ -81,7 +82,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 		DialUpstream: answeringUpstream(b, commandSize, reply),
 	})
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler))
-	env.Loop = runLoop(b)
+	env.Loop = proxytest.Loop(b)
 	return env, handler.New(env, handler.Config{
 		Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: scripts.New(1<<20, nil), Unruled: unruled.New(env.Log),
 	})

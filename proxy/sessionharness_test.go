@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -30,7 +29,6 @@ import (
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
-	"redlock-proxy/redlock/loop"
 )
 
 // patience is how long tests wait for what must happen: far beyond what a busy
@@ -228,7 +226,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 		change(&setup)
 	}
 	env := session.NewEnv(config.NewActive(&setup.Settings), meter, setup.log)
-	env.Loop = runLoop(t)
+	env.Loop = proxytest.Loop(t)
 	if setup.shares {
 		env.Shared = shared.NewPool(env.Clock, env.Budget, env.Loop, func(err error) { setup.log.Error("out of sync", slog.Any("error", err)) })
 		t.Cleanup(env.Shared.Close)
@@ -251,17 +249,6 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 		}
 	})
 	return p
-}
-
-// runLoop runs a loop until the test ends, where the system has one.
-func runLoop(t testing.TB) *loop.Loop {
-	t.Helper()
-	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
-	t.Cleanup(end)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // change has other settings hold from now on, as a reload does.

@@ -2,17 +2,14 @@ package proxy
 
 import (
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"redlock-proxy/integration/testca"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/server"
@@ -207,40 +204,4 @@ func TestSilentHandshakesEnd(t *testing.T) {
 	}
 	eventually(t, "they are counted", func() bool { return p.counter(t, "redlock_tls_handshakes_failed_total", "") == 10 })
 	eventually(t, "their sessions have ended", func() bool { return p.sessionCount() == 0 })
-}
-
-// Telling the other side that nothing more comes never waits for a write that
-// it does not take, as TLS itself would.
-func TestCloseWriteDoesNotWait(t *testing.T) {
-	authority := testca.New(t)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		conn, err := listener.Accept()
-		if err == nil {
-			defer conn.Close()
-			_, _ = conn.Read(make([]byte, 1)) // the handshake, and no more
-			<-t.Context().Done()
-		}
-	}()
-	client, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: authority.Pool()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var now conn.Clock
-	now.Advance(1)
-	sock := conn.NewSocket(client, &now)
-	written := make(chan error, 1)
-	go func() {
-		_, err := sock.Write(make([]byte, 64<<20))
-		written <- err
-	}()
-	eventually(t, "a write is under way", func() bool { now.Advance(now.Now() + 1); return sock.Stalled() > 0 })
-	sock.CloseWrite()
-	if err := <-written; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the write ended with %v", err)
-	}
 }

@@ -2,9 +2,9 @@ package conn
 
 import (
 	"errors"
+	"io"
+	"net"
 	"sync"
-
-	"redlock-proxy/redlock/loop"
 )
 
 // ErrNothing means that nothing has come yet. The loop unparks the socket's task when something
@@ -21,52 +21,47 @@ var (
 // then leaves, nobody notices before the session reads again.
 const aheadLimit = 1 << 20
 
-// unmindedLimit is the bound if a loop reads and no minder has begun. Then the session waits for
-// a client that does not read, and it does not matter whether that client leaves.
+// unmindedLimit is the bound if no minder has begun. Then the session waits for a client that does not
+// read, and it does not matter whether that client leaves.
 const unmindedLimit = 32 << 10
 
-// An Input holds the bytes that a client sent and the session has not consumed. Slices
-// of Unread stay valid until the next Fill.
+// An Input holds the bytes that a client sent and the session has not consumed. It is the Reader of the
+// client's socket: the loop puts what comes into buf while the session waits for input, and otherwise
+// ahead. Slices of Unread stay valid until the next Fill.
 type Input struct {
-	from   *Socket
 	budget *Budget
 	most   int64 // bytes that may be unread
 
-	buf      []byte
-	start    int // buf[start:end] is unread
-	end      int
-	small    []byte             // nil for an attached input, which holds a buffer only while it has bytes
+	from   *Socket // nil until Begin
+	minder *Minder
+
+	buf      []byte             // nil: nothing is unread
+	start    int                // buf[start:end] is unread
+	end      int                // also guarded by mu while filling
 	borrowed *[LargeBuffer]byte // buf's array if it belongs to the pool
-	pooled   *[SmallBuffer]byte // the same for a small one, which only an attached input has
+	pooled   *[SmallBuffer]byte // the same for a small one
 	reserved int                // bytes of the budget that a large buf takes
 	trusted  bool               // the usual large buffer is never refused
-	lastRead int
-	consumed int64 // bytes ever consumed
-	need     int   // length of the unfinished command in bytes; 0 if unknown
+	consumed int64              // bytes ever consumed
+	need     int                // length of the unfinished command in bytes; 0 if unknown
 
-	mu       sync.Mutex // for an attached socket it guards all below, and buf while filling
-	ahead    []byte     // read while the session was busy
-	err      error      // the end of the stream, if it was read ahead
+	mu       sync.Mutex // guards all below, and buf while filling
+	ahead    []byte     // came while the session was busy
+	err      error      // the end of the stream
 	filling  bool       // from a Fill until EndFill; what comes belongs into buf
 	paused   bool       // the loop does not read
 	released bool       // Release was called
-	minded   bool       // the minder of an attached socket has begun
+	minded   bool       // the minder has begun
 }
 
 // NewInput makes an empty input of a client that has not logged in. Its large buffers count against
-// the budget.
-func NewInput(from *Socket, budget *Budget) *Input {
-	return &Input{from: from, budget: budget}
-}
+// the budget. It is given to Adopt.
+func NewInput(budget *Budget) *Input { return &Input{budget: budget} }
 
-// Attach has a loop read the input's socket, if it can (Socket.Attach). The task is the one that
-// calls Fill, and minder looks after its client.
-func (in *Input) Attach(l *loop.Loop, task *loop.Task, minder *Minder) bool {
-	if !in.from.Attach(l, task, ahead{in, minder}) {
-		return false
-	}
-	in.from.Resume()
-	return true
+// Begin has the loop read the socket. The minder looks after the client.
+func (in *Input) Begin(from *Socket, minder *Minder) {
+	in.from, in.minder = from, minder
+	from.Resume()
 }
 
 // Unread is the bytes that were read and not consumed.
@@ -102,128 +97,179 @@ func (in *Input) SetLimit(most int64) { in.most = most }
 // SetTrusted says whether the client has logged in. Others get no large buffer beyond the budget.
 func (in *Input) SetTrusted(yes bool) { in.trusted = yes }
 
-// Fill waits for more bytes. Memory grows with the bytes that came, not with the length
-// that a client announced. Errors are the socket's, ErrWoken, ErrNoMemory or
-// ErrQueryTooLong. Where a loop reads, Fill does not wait: it returns ErrNothing, and the caller
-// calls EndFill before it uses the input again.
-func (in *Input) Fill() error {
-	if in.from.Attached() {
-		return in.fillAttached()
-	}
-	if in.small == nil {
-		in.small = make([]byte, SmallBuffer)
-		in.buf = in.small
-	}
-	if err := in.makeRoom(in.need); err != nil {
-		return err
-	}
-	if len(in.ahead) > 0 {
-		in.lastRead = copy(in.buf[in.end:], in.ahead)
-		in.end += in.lastRead
-		in.dropAhead(in.lastRead)
-		return nil
-	}
-	if in.err != nil {
-		return in.err
-	}
-	n, err := in.from.Read(in.buf[in.end:])
-	in.end += n
-	in.lastRead = n
-	if n > 0 {
-		return nil // the next read returns the error again
-	}
-	return err
-}
-
-// hasRoomAhead tells whether n more bytes may be read ahead.
-func (in *Input) hasRoomAhead(n int) bool {
-	return len(in.ahead)+n <= aheadLimit && in.budget.HasRoom(n)
-}
-
-// keepAhead keeps bytes that were read ahead. It cannot refuse them, so the caller asks
-// hasRoomAhead before it reads.
-func (in *Input) keepAhead(p []byte) {
-	in.budget.Use(len(p))
-	in.ahead = append(in.ahead, p...)
-}
-
 // IsLarge tells whether the unfinished command is so large that making room for it takes long.
 func (in *Input) IsLarge() bool { return max(in.need, len(in.Unread())) > 8*LargeBuffer }
 
-// endAhead sets the error that ended the stream. Fill returns it after the bytes that
-// were read ahead.
-func (in *Input) endAhead(err error) {
+// Fill makes more bytes unread. Memory grows with the bytes that came, not with the length that a client
+// announced. If nothing has come, it returns ErrNothing, and the caller calls EndFill before it uses the
+// input again. Other errors are the connection's, ErrNoMemory or ErrQueryTooLong.
+func (in *Input) Fill() error {
+	// Before filling is set, only the session uses buf. A large copy must not hold up the loop.
+	if in.start == in.end {
+		in.giveBack()
+	} else if err := in.makeRoom(); err != nil {
+		return err
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.err = err
+	switch {
+	case len(in.ahead) > 0:
+		n := in.take(in.ahead)
+		if n == 0 {
+			return ErrNoMemory
+		}
+		in.dropAhead(n)
+		return nil
+	case in.err != nil:
+		return in.err
+	}
+	if in.paused { // there was no room to read ahead, but there is room in buf
+		in.paused = false
+		in.from.Resume()
+	}
+	in.filling = true
+	return ErrNothing
 }
 
-// endedAhead is what endAhead set, or nil.
-func (in *Input) endedAhead() error {
+// EndFill ends a Fill that returned ErrNothing. Bytes that came since are unread.
+func (in *Input) EndFill() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.filling = false
+}
+
+// Received is called by the loop.
+func (in *Input) Received(p []byte) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.released {
+		return
+	}
+	if in.filling {
+		p = p[in.take(p):]
+	}
+	if len(p) > 0 {
+		in.budget.Use(len(p)) // they have been read, so they cannot be refused
+		in.ahead = append(in.ahead, p...)
+		if !in.mayReadOn() {
+			in.paused = true
+			in.from.Pause()
+		}
+	}
+	in.from.Unpark()
+}
+
+// Ended is called by the loop.
+func (in *Input) Ended(err error) {
+	in.mu.Lock()
+	if !errors.Is(err, io.EOF) || in.err == nil {
+		in.err = err
+	}
+	busy := !in.filling
+	in.mu.Unlock()
+	if busy && !errors.Is(err, net.ErrClosed) { // the session neither caused it nor reads now
+		in.minder.clientEnded(!errors.Is(err, io.EOF))
+	}
+}
+
+// ended is the end of the stream, or nil.
+func (in *Input) ended() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.err
 }
 
-func (in *Input) makeRoom(need int) error {
-	if in.start == in.end {
-		in.start, in.end = 0, 0
-		if in.lastRead < SmallBuffer {
-			in.shrink()
-		}
+// take puts bytes into buf, as many as there is room for.
+func (in *Input) take(p []byte) (n int) {
+	switch {
+	case len(p) <= len(in.buf)-in.end || len(in.buf) >= LargeBuffer:
+	case in.buf == nil && len(p) <= SmallBuffer:
+		in.pooled = smallBuffers.Get().(*[SmallBuffer]byte)
+		in.buf = in.pooled[:]
+	default:
+		_ = in.grow() // to a large one; if that fails, the next Fill does
 	}
-	if in.start > 0 && (in.end == len(in.buf) || need > len(in.buf)-in.start) {
+	n = copy(in.buf[in.end:], p)
+	in.end += n
+	return n
+}
+
+// dropAhead drops the first n bytes that were read ahead.
+func (in *Input) dropAhead(n int) {
+	in.budget.Release(n)
+	if in.ahead = in.ahead[n:]; len(in.ahead) == 0 {
+		in.ahead = nil
+	}
+	in.readOn()
+}
+
+// mayReadOn tells, with mu held, whether the loop may read ahead.
+func (in *Input) mayReadOn() bool {
+	most := unmindedLimit
+	if in.minded {
+		most = aheadLimit
+	}
+	return len(in.ahead) < most && in.budget.HasRoom(1)
+}
+
+// readOn has the loop read again, with mu held, if it may.
+func (in *Input) readOn() {
+	if in.paused && in.mayReadOn() {
+		in.paused = false
+		in.from.Resume()
+	}
+}
+
+func (in *Input) setMinded(yes bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.minded = yes
+	in.readOn()
+}
+
+// makeRoom makes room behind the unread bytes.
+func (in *Input) makeRoom() error {
+	if in.start > 0 && (in.end == len(in.buf) || in.need > len(in.buf)-in.start) {
 		in.end = copy(in.buf, in.Unread())
 		in.start = 0
 	}
-	if in.end < len(in.buf) && need <= len(in.buf) || in.end < len(in.buf)/2 {
+	if in.end < len(in.buf) && in.need <= len(in.buf) || in.end < len(in.buf)/2 {
 		return nil
 	}
-	return in.grow(need)
+	return in.grow()
 }
 
-func (in *Input) grow(need int) error {
+func (in *Input) grow() error {
 	if len(in.buf) < LargeBuffer {
 		if !in.trusted && !in.budget.HasRoom(LargeBuffer) {
 			return ErrNoMemory
 		}
 		in.budget.Use(LargeBuffer)
-		in.reserved = LargeBuffer
-		in.borrowed = BorrowBuffer()
-		copy(in.borrowed[:], in.Unread())
-		if in.pooled != nil {
-			smallBuffers.Put(in.pooled)
-			in.pooled = nil
-		}
-		in.buf, in.end, in.start = in.borrowed[:], in.end-in.start, 0
-		in.from.SetLargeBuffer(true)
+		large := BorrowBuffer()
+		in.replace(large[:], LargeBuffer)
+		in.borrowed = large
 		return nil
 	}
 	if int64(len(in.Unread())) > in.most {
 		return ErrQueryTooLong
 	}
 	size := 2 * len(in.buf)
-	if need > len(in.buf) {
-		size = min(size, need)
+	if in.need > len(in.buf) {
+		size = min(size, in.need)
 	}
 	size = int(min(int64(size), max(in.most, LargeBuffer)+1))
 	if !in.budget.Reserve(size) {
 		return ErrNoMemory
 	}
-	larger := make([]byte, size)
-	n := copy(larger, in.Unread())
-	in.giveBack()
-	in.buf, in.start, in.end, in.reserved = larger, 0, n, size
-	in.from.SetLargeBuffer(true)
+	in.replace(make([]byte, size), size)
 	return nil
 }
 
-// Shrink gives memory back while the client is silent.
-func (in *Input) Shrink() {
-	if in.start == in.end {
-		in.start, in.end = 0, 0
-		in.shrink()
-	}
+// replace moves the unread bytes to a larger buffer.
+func (in *Input) replace(buf []byte, reserved int) {
+	n := copy(buf, in.Unread())
+	in.giveBack()
+	in.buf, in.end, in.reserved = buf, n, reserved
 }
 
 // Release gives all memory back. The input must not be used afterwards.
@@ -232,29 +278,18 @@ func (in *Input) Release() {
 	defer in.mu.Unlock()
 	in.giveBack()
 	in.budget.Release(len(in.ahead))
-	in.buf, in.small, in.ahead, in.start, in.end = nil, nil, nil, 0, 0
+	in.ahead = nil
 	in.released = true
 }
 
-// shrink returns to the small buffer. Nothing may be unread.
-func (in *Input) shrink() {
-	if len(in.buf) == len(in.small) {
-		return
-	}
-	in.giveBack()
-	in.buf = in.small
-	in.from.SetLargeBuffer(false)
-}
-
+// giveBack gives the buffer back. What is unread is lost.
 func (in *Input) giveBack() {
 	if in.borrowed != nil {
 		ReturnBuffer(in.borrowed)
-		in.borrowed = nil
 	}
 	if in.pooled != nil {
 		smallBuffers.Put(in.pooled)
-		in.pooled = nil
 	}
 	in.budget.Release(in.reserved)
-	in.reserved = 0
+	in.buf, in.start, in.end, in.borrowed, in.pooled, in.reserved = nil, 0, 0, nil, nil, 0
 }

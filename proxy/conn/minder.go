@@ -4,37 +4,38 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 const (
-	// watchAfter is how long a session waits before its minder begins. Most lock
-	// commands are over by then, even on a busy machine, and cost no goroutine.
+	// watchAfter is how long a session waits before its minder looks. Most lock
+	// commands are over by then, even on a busy machine.
 	watchAfter = 20 * time.Millisecond
 	// sendAfter is the same for a session with replies that are ready.
 	sendAfter = 2 * time.Millisecond
 )
 
 // A Minder looks after the client while its session waits for the masters or the
-// upstream. It sends the replies that are ready, reads ahead, and notices when the client
-// leaves. Between Begin and End it owns the session's input and pending replies.
+// upstream. It sends the replies that are ready, has the loop read ahead, and notices when the client
+// leaves. Between Begin and End it owns the session's pending replies.
+//
+// It is a timer, which has look called. Nothing stops the timer when a wait ends, so many short waits
+// cost one timer.
 type Minder struct {
 	in      *Input
 	session Minded
-	begun   bool          // Begin was called and not End; only the session uses it
-	timer   *time.Timer   // begins run; for an attached socket look, and nil unless it runs
-	stop    atomic.Bool   // run is to end
-	done    chan struct{} // run has ended
 
-	looking  sync.Mutex    // for an attached socket: held by look, and guards begun and told
-	told     bool          // the session knows that its client has ended
-	mu       sync.Mutex    // for an attached socket: guards timer and armedFor
-	armedFor uint64        // the wait for which the timer was set
-	wait     atomic.Uint64 // counts waits
+	looking sync.Mutex // held by look; guards begun and told
+	begun   bool       // Begin was called and not End
+	told    bool       // the session knows that its client has ended
+
+	mu       sync.Mutex  // guards all below
+	timer    *time.Timer // nil: it does not run
+	wait     uint64      // counts waits
+	armedFor uint64      // the wait for which the timer was set
 }
 
-// Minded is a session as its Minder sees it. The Minder's goroutine calls it.
+// Minded is a session as its Minder sees it. The Minder calls it on a goroutine.
 type Minded interface {
 	// Flush writes the replies that are ready.
 	Flush()
@@ -51,77 +52,93 @@ func NewMinder(in *Input, session Minded) *Minder { return &Minder{in: in, sessi
 
 // Begin is called before the session waits. ready tells whether replies are ready.
 func (m *Minder) Begin(ready bool) {
-	if m.in.from.Attached() {
-		m.beginAttached(ready)
-		return
-	}
+	m.looking.Lock()
 	m.begun = true
-	after := watchAfter
+	m.looking.Unlock()
+	m.in.setMinded(true)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wait++
 	if ready {
-		after = sendAfter
+		m.arm(sendAfter, true)
+	} else {
+		m.arm(watchAfter, false)
 	}
-	if m.timer == nil {
-		m.done = make(chan struct{}, 1)
-		m.timer = time.AfterFunc(after, m.run)
-		return
-	}
-	m.timer.Reset(after)
 }
 
-// End returns once the minder has let go of everything. It may be called again.
+// End returns once look has let go of everything. It may be called again.
 func (m *Minder) End() {
-	if m.in.from.Attached() {
-		m.endAttached()
-		return
-	}
-	if !m.begun {
-		return
+	if !m.looking.TryLock() {
+		m.in.from.task.Leave() // it may be writing
+		m.looking.Lock()
 	}
 	m.begun = false
-	if m.timer.Stop() {
-		return // run was never begun
-	}
-	m.stop.Store(true)
-	m.in.from.Wake()
-	<-m.done
-	m.stop.Store(false)
-	m.in.from.ClearWake()
+	m.looking.Unlock()
+	m.in.setMinded(false)
 }
 
-func (m *Minder) run() {
+// clientEnded is called on the loop. left means that the client reads no more, either. Then look
+// runs at once, but not on the loop.
+func (m *Minder) clientEnded(left bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if left {
+		m.arm(0, true)
+	} else {
+		m.arm(watchAfter, false)
+	}
+}
+
+// arm has look called for the current wait, with mu held, unless the timer runs already. With sooner it is
+// set again.
+func (m *Minder) arm(after time.Duration, sooner bool) {
+	switch {
+	case m.timer == nil:
+		m.timer = time.AfterFunc(after, m.look)
+	case !sooner:
+		return
+	case m.timer.Stop(): // otherwise look is about to run, for this wait
+		m.timer.Reset(after)
+	}
+	m.armedFor = m.wait
+}
+
+// look sends the replies that are ready and tells the session that its client has ended.
+func (m *Minder) look() {
+	m.looking.Lock()
+	defer m.looking.Unlock()
 	defer func() {
 		if reason := recover(); reason != nil {
 			m.session.Panicked(reason)
 		}
-		m.done <- struct{}{}
 	}()
-	m.session.Flush()
-	m.readAhead()
-}
-
-func (m *Minder) readAhead() {
-	if m.in.endedAhead() != nil {
+	if !m.isDue() {
 		return
 	}
-	buf := BorrowBuffer()
-	defer ReturnBuffer(buf)
-	for m.in.hasRoomAhead(len(buf)) {
-		n, err := m.in.from.Read(buf[:])
-		m.in.keepAhead(buf[:n])
-		switch {
-		case errors.Is(err, ErrWoken):
-			m.in.from.ClearWake()
-			if m.stop.Load() {
-				return
-			}
-		case errors.Is(err, io.EOF):
-			m.in.endAhead(err)
-			m.session.ClientEnded()
-			return
-		case err != nil:
-			m.in.endAhead(err)
-			m.session.ClientLeft()
-			return
-		}
+	m.session.Flush()
+	err := m.in.ended()
+	if err == nil || m.told {
+		return
 	}
+	m.told = true
+	if errors.Is(err, io.EOF) {
+		m.session.ClientEnded()
+	} else {
+		m.session.ClientLeft()
+	}
+}
+
+// isDue tells whether the timer was set for the wait that is under way. For a later one it is set again.
+func (m *Minder) isDue() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.timer = nil
+	if !m.begun {
+		return false
+	}
+	if m.armedFor != m.wait {
+		m.arm(watchAfter, false)
+		return false
+	}
+	return true
 }

@@ -1,26 +1,22 @@
 package conn
 
 import (
-	"net"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// limitUnacknowledged sets TCP_USER_TIMEOUT. Keep-alive does not ask while something that
-// was sent is unacknowledged, or while the peer's window is closed.
-func limitUnacknowledged(tcp *net.TCPConn, most time.Duration) {
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(most.Milliseconds()))
-	})
-}
+// These times decide when a peer counts as gone because its machine does not answer. One or
+// two packets may be lost before, and a link may be down for a few seconds.
+const (
+	peerAsked = 5 * time.Second  // the silence before a keep-alive question, and the pause between two
+	peerGone  = 20 * time.Second // how long it may leave what was sent unacknowledged
+)
 
-// watchDescriptor is WatchPeer for a TCP socket that a loop has.
-func watchDescriptor(fd uintptr) {
+// watchPeer sets the options of a TCP connection. Keep-alive does not ask while something that was sent is
+// unacknowledged, or while the peer's window is closed; then TCP_USER_TIMEOUT counts. A Unix socket, whose
+// other end is here, has no such options.
+func watchPeer(fd uintptr) {
 	for _, option := range [][3]int{
 		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(peerAsked.Seconds())},

@@ -2,13 +2,5 @@
 
 package conn
 
-import (
-	"net"
-	"time"
-)
-
-// limitUnacknowledged does nothing: the option is Linux's.
-func limitUnacknowledged(*net.TCPConn, time.Duration) {}
-
-// watchDescriptor does nothing: there is no loop.
-func watchDescriptor(uintptr) {}
+// watchPeer does nothing: elsewhere Go's own keep-alive questions do, 15 s apart.
+func watchPeer(uintptr) {}

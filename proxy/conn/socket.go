@@ -1,11 +1,9 @@
 package conn
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
+	"io"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,204 +11,259 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// A Socket is a connection whose blocked read another goroutine can interrupt, and
-// whose traffic the server's sweep can judge. One goroutine reads at a time and one
-// writes at a time, or a loop does both (Attach). Everything else may be called from any goroutine. Reads have
-// deadlines and writes have none: a TLS connection survives a read that timed out, and
-// breaks by a write that did.
-type Socket struct {
-	net.Conn
-	clock    *Clock
-	active   atomic.Int64 // when bytes last came
-	writing  atomic.Int64 // when the current write began; 0: none is under way
-	large    atomic.Bool  // its reader holds a large buffer
-	mu       sync.Mutex
-	woken    bool
-	deadline time.Time // set by ReadUntil; a wake hides it until ClearWake
+// mostWaiting is the number of bytes that may wait to be sent. While there are more, writers wait.
+const mostWaiting = 64 << 10
 
-	// If a loop reads and writes the connection (attach.go):
-	on       atomic.Pointer[loop.Socket] // nil: goroutines read and write it
-	loop     *loop.Loop
-	task     *loop.Task    // is unparked by what happens to the socket
-	written  atomic.Int64  // bytes given to the loop
-	sent     atomic.Int64  // those that were in the kernel when the sweep last looked
-	over     error         // why the connection is over; guarded by mu
-	room     sync.Cond     // mu; there is room to write
-	whenRoom func()        // is called then; guarded by mu
-	silence  *time.Timer   // ReadUntil; guarded by mu
-	patience time.Duration // what silence is set to; guarded by mu
-	held     bool          // Pause was called last; guarded by mu
+// A Reader gets what the loop reads from a socket. The loop calls it, so it must not block.
+type Reader interface {
+	// Received gets the next bytes, which are valid during the call only.
+	Received(p []byte)
+	// Ended is called with io.EOF when the other side sends no more, and with another error
+	// when the connection is over.
+	Ended(err error)
 }
 
-// NewSocket takes over a connection. The caller closes it through the socket.
-func NewSocket(conn net.Conn, clock *Clock) *Socket {
-	s := &Socket{Conn: conn, clock: clock}
+// A Socket is a connection that a loop reads and writes, for a task. Any goroutine may call its
+// methods, unless they say otherwise.
+type Socket struct {
+	conn  net.Conn // until Attach
+	on    *loop.Socket
+	loop  *loop.Loop
+	task  *loop.Task // is unparked by what happens to the socket; may be nil
+	to    Reader
+	clock *Clock
+
+	active  atomic.Int64 // when bytes last came
+	written atomic.Int64 // bytes given to the loop
+	sent    atomic.Int64 // those that were sent when the sweep last looked
+	stalled atomic.Int64 // when it first saw that no more were sent while some waited; 0: they were, or none did
+
+	mu       sync.Mutex
+	over     error         // why the connection is over
+	whenRoom []func()      // are called when there is room to write
+	silence  *time.Timer   // ReadUntil
+	patience time.Duration // what silence is set to
+	held     bool          // Pause was called last
+}
+
+// Adopt has a loop read and write a connection from now on, after its TLS handshake if it came over TLS.
+// The Reader gets its bytes after Resume. The task is unparked by Unpark, by the connection's end and when
+// there is room to write. It fails only if the loop has ended. Then the connection is still the caller's.
+func Adopt(c net.Conn, l *loop.Loop, task *loop.Task, clock *Clock, to Reader) (*Socket, error) {
+	s := NewSocket(c, clock)
+	if !s.Attach(l, task, to) {
+		return nil, net.ErrClosed
+	}
+	return s, nil
+}
+
+// NewSocket and Attach are Adopt in two steps.
+func NewSocket(c net.Conn, clock *Clock) *Socket {
+	s := &Socket{conn: c, clock: clock}
 	s.active.Store(clock.Now())
 	return s
 }
 
-// Encrypted tells whether the connection came over TLS.
-func (s *Socket) Encrypted() bool {
-	_, encrypted := s.Conn.(*tls.Conn)
-	return encrypted
-}
-
-// Handshake does the TLS handshake of a client that came over TLS.
-func (s *Socket) Handshake(ctx context.Context, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return s.Conn.(*tls.Conn).HandshakeContext(ctx)
-}
-
-// Read is net.Conn's, with one more error: ErrWoken after a Wake, until ClearWake.
-func (s *Socket) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	if n > 0 {
-		s.touch()
-	}
-	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && s.wasWoken() {
-		err = ErrWoken
-	}
-	return n, err
-}
-
-// touch notes that bytes came.
-func (s *Socket) touch() {
-	if now := s.clock.Now(); s.active.Load() != now { // most reads need no store
-		s.active.Store(now)
-	}
-}
-
-// ErrWoken is Read's error when Wake interrupted it.
-var ErrWoken = errors.New("read interrupted")
-
-// Write is net.Conn's. Stalled tells how long it has been under way.
-func (s *Socket) Write(p []byte) (int, error) {
-	if s.Attached() {
-		return s.writeAttached(p)
-	}
-	s.writing.Store(max(s.clock.Now(), 1))
-	n, err := s.Conn.Write(p)
-	s.writing.Store(0)
-	return n, err
-}
-
-// Wake makes the current or the next Read return ErrWoken. The caller first sets the
-// flag that the reader should look at.
-func (s *Socket) Wake() {
+// Attach returns false if the loop has ended.
+func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.woken = true
-	if s.Attached() {
-		s.task.Unpark()
-		return
+	s.loop, s.task, s.to = l, task, to
+	on, err := l.Adopt(s.conn, (*receiver)(s))
+	if err != nil {
+		return false
 	}
-	_ = s.SetReadDeadline(time.Unix(1, 0))
+	s.on, s.conn = on, nil
+	return true
 }
 
-// ClearWake ends a wake. The reader calls it before it looks at the flags, so that no
-// wake is lost.
-func (s *Socket) ClearWake() {
+// ReadFirst has the loop read the socket before all others (loop.Socket.ReadFirst).
+func (s *Socket) ReadFirst() { s.on.ReadFirst() }
+
+// ReadLike has the loop read the socket in the turn of a client's socket (loop.Socket.ReadLike).
+func (s *Socket) ReadLike(client *Writer) { s.on.ReadLike(client.to.on) }
+
+// Pause has nothing read until Resume. ReadUntil's time does not pass meanwhile, because the other side
+// is not to blame for the silence.
+func (s *Socket) Pause() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.woken {
-		s.woken = false
-		if s.Attached() {
-			return
-		}
-		_ = s.SetReadDeadline(s.deadline)
+	s.held = true
+	if s.silence != nil {
+		s.silence.Stop()
 	}
+	s.mu.Unlock()
+	s.on.Pause()
 }
 
-// ReadUntil sets the deadline of reads. A wake does not change it.
+// Resume begins to read, or goes on with it. ReadUntil's time begins again.
+func (s *Socket) Resume() {
+	s.mu.Lock()
+	s.held = false
+	if s.silence != nil {
+		s.silence.Reset(s.patience)
+	}
+	s.mu.Unlock()
+	s.on.Resume()
+}
+
+// ReadUntil closes the connection then.
 func (s *Socket) ReadUntil(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deadline = t
-	if s.Attached() {
-		s.endAt(t)
-		return
+	s.patience = time.Until(t)
+	if s.silence == nil {
+		s.silence = time.AfterFunc(s.patience, s.on.Close)
+	} else {
+		s.silence.Reset(s.patience)
 	}
-	if !s.woken {
-		_ = s.SetReadDeadline(t)
+	if s.held {
+		s.silence.Stop()
 	}
 }
 
-func (s *Socket) wasWoken() bool {
+// Unpark has the task look at what has happened. It does nothing for nil.
+func (s *Socket) Unpark() {
+	if s != nil {
+		s.task.Unpark()
+	}
+}
+
+// CloseWrite tells the other side that nothing more will come, after what waits was sent.
+func (s *Socket) CloseWrite() { s.on.CloseWrite() }
+
+// Close closes the connection. It waits for nothing: what waits is sent as far as the loop can.
+func (s *Socket) Close() error {
+	if s.on == nil {
+		return s.conn.Close()
+	}
+	s.on.Close()
+	return nil
+}
+
+// Abandon closes the connection as it is. It does nothing for nil.
+func (s *Socket) Abandon() {
+	switch {
+	case s == nil:
+	case s.on == nil:
+		_ = s.conn.Close()
+	default:
+		s.on.Abandon()
+	}
+}
+
+// A receiver is a socket as its loop sees it.
+type receiver Socket
+
+func (r *receiver) Received(p []byte) {
+	if now := r.clock.Now(); r.active.Load() != now { // most reads need no store
+		r.active.Store(now)
+	}
+	r.to.Received(p)
+}
+
+func (r *receiver) Ended(err error) {
+	if !errors.Is(err, io.EOF) {
+		r.mu.Lock()
+		r.over = err
+		r.mu.Unlock()
+		r.Drained()
+	}
+	r.to.Ended(err)
+	r.task.Unpark()
+}
+
+func (r *receiver) Drained() { (*Socket)(r).tellRoom() }
+
+// tellRoom wakes everything that waits for room to write.
+func (s *Socket) tellRoom() {
+	s.mu.Lock()
+	waiting := s.whenRoom
+	s.whenRoom = nil
+	s.mu.Unlock()
+	for _, then := range waiting {
+		then()
+	}
+	s.task.Unpark()
+}
+
+// Append sends p at the end of the loop's round. It never waits.
+func (s *Socket) Append(p []byte) error {
+	if err := s.failed(); err != nil {
+		return err
+	}
+	s.written.Add(int64(len(p)))
+	s.on.Write(p)
+	return nil
+}
+
+// failed is the error that ended the connection, or nil.
+func (s *Socket) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.woken
+	return s.over
 }
 
-// CloseWrite tells the other side that nothing more will come. It leaves the reading
-// side open if the transport can, and closes the connection otherwise.
-func (s *Socket) CloseWrite() {
-	if on := s.on.Load(); on != nil {
-		on.CloseWrite()
-		return
+// Send appends p, and parks the task while much waits. Only the task calls it.
+func (s *Socket) Send(_ *loop.Task, p []byte) error {
+	for len(p) > mostWaiting {
+		if err := s.Append(p[:mostWaiting]); err != nil {
+			return err
+		}
+		p = p[mostWaiting:]
+		s.AwaitRoom()
 	}
-	if _, encrypted := s.Conn.(*tls.Conn); encrypted && s.writing.Load() != 0 {
-		s.Abandon() // TLS would wait for the write under way
-		return
-	}
-	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-		return
-	}
-	_ = s.Close()
+	err := s.Append(p)
+	s.AwaitRoom()
+	return err
 }
 
-// Close closes the connection. An attached one first sends what waits, within bounds.
-func (s *Socket) Close() error {
-	if on := s.on.Load(); on != nil {
-		on.Close()
-		return nil
+// AwaitRoom returns when little waits to be sent, or the connection is over. Only the task calls it.
+func (s *Socket) AwaitRoom() { s.await(mostWaiting) }
+
+// AwaitSent returns when nothing waits to be sent, or the connection is over. Only the task calls it.
+func (s *Socket) AwaitSent() { s.await(0) }
+
+func (s *Socket) await(most int) {
+	for s.on.Waiting() > most && s.failed() == nil && s.on.Drain() > most {
+		s.task.Park()
 	}
-	return s.Conn.Close()
 }
 
-// Abandon closes the connection without TLS's closing message, which could wait for
-// seconds until the other side reads it.
-func (s *Socket) Abandon() {
-	s.mu.Lock() // nothing attaches it meanwhile
+// Waiting is the number of bytes that wait to be sent.
+func (s *Socket) Waiting() int { return s.on.Waiting() }
+
+// IsFull tells whether much waits to be sent.
+func (s *Socket) IsFull() bool { return s.on.Waiting() > mostWaiting }
+
+// WhenRoom has then called when there is room to write, or when the connection is over. If that is so
+// already, it returns false and calls nothing.
+func (s *Socket) WhenRoom(then func()) bool {
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	if on := s.on.Load(); on != nil {
-		on.Abandon()
-		return
+	if s.over != nil || s.on.Drain() <= mostWaiting {
+		return false
 	}
-	if conn, encrypted := s.Conn.(*tls.Conn); encrypted {
-		_ = conn.NetConn().Close()
-		return
-	}
-	_ = s.Conn.Close()
+	s.whenRoom = append(s.whenRoom, then)
+	return true
 }
 
 // Silent is the time since bytes last came.
 func (s *Socket) Silent() time.Duration { return s.clock.Since(s.active.Load()) }
 
-// Stalled is the time that the current write has been under way, or 0.
+// Stalled is the time for which bytes have waited and none was sent. Only the sweep calls it, and the time
+// begins with the call that first saw this.
 func (s *Socket) Stalled() time.Duration {
-	if on := s.on.Load(); on != nil {
-		return s.stalledAttached(on)
+	waiting := s.on.Waiting()
+	if sent := s.written.Load() - int64(waiting); waiting == 0 || s.sent.Swap(sent) != sent {
+		s.stalled.Store(0)
 	}
-	began := s.writing.Load()
-	if began == 0 {
+	if waiting == 0 {
 		return 0
 	}
-	return s.clock.Since(began)
+	s.stalled.CompareAndSwap(0, max(s.clock.Now(), 1))
+	return s.clock.Since(s.stalled.Load())
 }
 
-// ShrinkAfter has the reader of a connection that has been silent for longer give
-// its large buffer back, by a wake.
-func (s *Socket) ShrinkAfter(silence time.Duration) {
-	if s.Silent() > silence && s.HasLargeBuffer() {
-		s.Wake()
-	}
-}
-
-// HasLargeBuffer tells whether the reader holds a large buffer. If the connection is
-// silent, the sweep wakes the reader, which then gives the buffer back.
-func (s *Socket) HasLargeBuffer() bool { return s.large.Load() }
-
-// SetLargeBuffer is called by the reader when it borrows or returns a large buffer.
-func (s *Socket) SetLargeBuffer(large bool) { s.large.Store(large) }
+// WatchPeer makes the kernel end the connection when the peer's machine has not answered for about
+// 20 s, instead of after many minutes. A process that is merely stopped is not noticed: its kernel answers.
+func (s *Socket) WatchPeer() { s.on.Control(watchPeer) }

@@ -35,20 +35,24 @@ func (w *Writer) Unlock() { <-w.lock }
 
 // Write writes to the socket. The caller holds the lock, and may have to wait. On the loop only
 // Append may be called.
-func (w *Writer) Write(p []byte) (int, error) { return w.to.Write(p) }
+func (w *Writer) Write(p []byte) (int, error) {
+	err := w.to.Append(p)
+	room := make(chan struct{})
+	if w.to.WhenRoom(func() { close(room) }) {
+		<-room
+	}
+	return len(p), err
+}
 
 // Append is Write to an attached socket, and never waits.
 func (w *Writer) Append(p []byte) error { return w.to.Append(p) }
 
-// Attached tells whether a loop writes to the socket.
-func (w *Writer) Attached() bool { return w.to.Attached() }
-
 // Loop is the loop that writes to the socket, or nil.
-func (w *Writer) Loop() *loop.Loop { return w.to.loopOf() }
+func (w *Writer) Loop() *loop.Loop { return w.to.loop }
 
 // IsFull tells whether much waits for a client that does not read. The socket must be attached.
 func (w *Writer) IsFull() bool { return w.to.IsFull() }
 
 // WhenRoom has the loop call then when there is room, or when the connection is over. If that is
 // so already, it returns false and calls nothing.
-func (w *Writer) WhenRoom(then func()) bool { return w.to.whenThereIsRoom(then) }
+func (w *Writer) WhenRoom(then func()) bool { return w.to.WhenRoom(then) }

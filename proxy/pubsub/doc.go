@@ -25,7 +25,7 @@
 // The session's goroutine calls the Client, and Close at last. After Close nothing more
 // is written. Any goroutine may call Listens, Subscriptions and Swept. The caller of
 // Confirmed and Speak holds the client's write lock. The minder may call Flushed, too. A
-// listener has one goroutine, which writes the outbox; Close waits for it. The Source calls
+// listener has a task of the loop, which writes the outbox; Close waits for it. The Source calls
 // back from its own goroutines, and the listener never blocks it.
 //
 // Lock order: the client's write lock (conn.Writer), then the listener's mutex. The

@@ -7,6 +7,7 @@ import (
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 // The memory of one item in the outbox, and of one subscribed name, besides the bytes
@@ -18,8 +19,8 @@ const (
 
 // listener holds the channels, patterns and keys that one session's client wants from
 // the masters, and the outbox: the pushes that wait to be written to the client. A
-// session without subscriptions and without tracking has no listener. The listener's one
-// goroutine writes the outbox; Close waits for it.
+// session without subscriptions and without tracking has no listener. The listener's task
+// writes the outbox, and rests while it is empty; Close waits for it.
 //
 // The confirmed names and the version of the protocol change only under the client's
 // write lock, together with the bytes that say so to the client. So the client gets no
@@ -50,8 +51,8 @@ type listener struct {
 
 	trackedBytes int // the memory for tracked, askedKeys and askedPrefix
 
-	delivery chan struct{} // signalled when the outbox is not empty
-	done     chan struct{}
+	task *loop.Task // is unparked when the outbox is not empty
+	done chan struct{}
 }
 
 // startListener starts a listener to what subscribe opens. out is the client's, and version
@@ -66,17 +67,18 @@ func startListener(ctx context.Context, host Host, subscribe Subscribe, out *con
 		askedPrefix: make(map[string]struct{}),
 		version:     version,
 		names:       [2]map[string]bool{{}, {}},
-		delivery:    make(chan struct{}, 1),
 		done:        make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(ctx)
+	if l.task = out.Loop().Go(l.writeOutbox); l.task == nil {
+		close(l.done) // the process ends
+	}
 	l.masters = subscribe(l.onEvent)
-	go l.writeOutbox()
 	return l
 }
 
 // Close stops the listener. It returns when no more events arrive and nothing more is
-// written to the client.
+// written to the client. The caller must have left the loop.
 func (l *listener) Close() {
 	l.masters.Close()
 	l.cancel()
@@ -85,7 +87,7 @@ func (l *listener) Close() {
 	l.memory.Release(l.waiting + l.askedBytes + l.trackedBytes)
 	l.outbox, l.waiting, l.askedBytes, l.trackedBytes = nil, 0, 0, 0
 	l.mu.Unlock()
-	close(l.delivery)
+	l.task.Unpark()
 	<-l.done
 }
 
@@ -129,10 +131,7 @@ func (l *listener) enqueue(n item) {
 	}
 	l.waiting += size
 	l.outbox = append(l.outbox, n)
-	select {
-	case l.delivery <- struct{}{}:
-	default:
-	}
+	l.task.Unpark()
 }
 
 // overflow drops the outbox and ends the session at once, so that the client knows that

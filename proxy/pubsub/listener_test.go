@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -91,17 +92,23 @@ type fixture struct {
 }
 
 func listen(t *testing.T) *fixture {
+	l := proxytest.Loop(t)
 	near, far := net.Pipe()
 	_ = far.SetReadDeadline(time.Now().Add(time.Minute))
 	x := &fixture{t: t, host: &fakeHost{limit: 1 << 20, values: map[string]string{}}, client: bufio.NewReader(far)}
-	x.out = conn.NewWriter(conn.NewSocket(near, &conn.Clock{}))
+	sock, err := conn.Adopt(near, l, nil, &conn.Clock{}, proxytest.Deaf{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.out = conn.NewWriter(sock)
 	x.memory = conn.NewBudget(func() int64 { return 1 << 30 })
 	x.l = startListener(t.Context(), x.host, func(onEvent func(redlock.Event)) Source {
 		x.source = &fakeSource{onEvent: onEvent}
 		return x.source
 	}, x.out, x.memory, wire.RESP3)
 	t.Cleanup(func() {
-		_, _ = near.Close(), far.Close()
+		sock.Close()
+		_ = far.Close()
 		x.l.Close()
 		if used := x.memory.InUse(); used != 0 {
 			t.Errorf("the listener still holds %d bytes of memory", used)

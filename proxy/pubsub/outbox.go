@@ -1,16 +1,18 @@
 package pubsub
 
 import (
+	"sync/atomic"
+
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
 // writeBatch is roughly the number of bytes that one write sends.
 const writeBatch = 64 << 10
 
-// item is one item in the outbox: a push to the client, or a task for the goroutine
-// that writes the outbox.
+// item is one item in the outbox: a push to the client, or something to do between two.
 type item struct {
 	kind  itemKind
 	parts [][]byte // all in one allocation, which only the item uses
@@ -18,7 +20,7 @@ type item struct {
 
 type itemKind uint8
 
-// The kinds of items, and their parts. Those from itemSelfCheck on are tasks.
+// The kinds of items, and their parts. Those from itemSelfCheck on are something to do.
 const (
 	itemMessage        itemKind = iota // channel, payload
 	itemPatternMessage                 // pattern, channel, payload
@@ -75,21 +77,23 @@ func (n item) append(dst []byte, version wire.Version) []byte {
 	return dst
 }
 
-// writeOutbox writes the outbox until Close.
-func (l *listener) writeOutbox() {
-	defer close(l.done)
+// writeOutbox writes the outbox. It is the turn of the listener's task, until Close.
+func (l *listener) writeOutbox(task *loop.Task) (rests bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			l.host.Panicked(reason)
 		}
+		if !rests {
+			close(l.done)
+		}
 	}()
-	for range l.delivery {
-		for items := l.takeOutbox(); len(items) > 0; items = l.takeOutbox() {
-			if !l.deliver(items) {
-				return
-			}
+	task.Doing("messages of the masters")
+	for items := l.takeOutbox(); len(items) > 0; items = l.takeOutbox() {
+		if !l.deliver(task, items) {
+			return false
 		}
 	}
+	return !l.isClosed()
 }
 
 func (l *listener) takeOutbox() []item {
@@ -100,67 +104,78 @@ func (l *listener) takeOutbox() []item {
 	return items
 }
 
-// deliver writes items and carries out the tasks between them. It returns false if
+func (l *listener) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// deliver writes items and does what is to be done between them. It returns false if
 // the session ends and nothing more may be written.
-func (l *listener) deliver(items []item) bool {
+func (l *listener) deliver(task *loop.Task, items []item) bool {
 	for len(items) > 0 {
-		n := 0
-		for n < len(items) && items[n].kind < itemSelfCheck {
-			n++
-		}
-		if !l.write(items[:n]) {
-			return false
-		}
-		items = items[n:]
-		if len(items) == 0 {
-			break
-		}
+		n, ok := 1, true
 		switch items[0].kind {
 		case itemGap:
 			l.host.MissedMessages("too few masters were listened to")
-			return false
+			ok = false
 		case itemSelfCheck:
+			task.Leave() // it asks the masters
 			l.checkSelfChange(string(items[0].parts[0]))
+		default:
+			n, ok = l.write(task, items)
+			l.awaitRoom(task)
 		}
-		l.written(items[:1])
-		items = items[1:]
+		l.written(items[:n])
+		if !ok {
+			return false
+		}
+		items = items[n:]
 	}
 	return true
 }
 
-// write writes items to the client, between two values of other writers. It leaves
-// out those that the client no longer wants. It returns false if a write fails.
-func (l *listener) write(items []item) bool {
-	if len(items) == 0 {
-		return true
+// write writes the first items to the client, between two values of other writers, and returns their
+// number. It leaves out those that the client no longer wants. ok is false if the connection is over.
+func (l *listener) write(task *loop.Task, items []item) (n int, ok bool) {
+	if !l.out.TryLock() {
+		task.Leave()
+		l.out.Lock()
 	}
-	defer l.written(items)
-	l.out.Lock()
 	defer l.out.Unlock()
-	if l.host.InPipe() {
-		return true // the ends of values are not known
-	}
 	var text []byte
 	messages, invalidations := 0, 0
-	for i, n := range items {
-		if l.wanted(n) {
-			if text = n.append(text, l.version); n.kind < itemInvalidation {
-				messages++
-			} else {
-				invalidations++
-			}
-		}
-		if len(text) < writeBatch && i < len(items)-1 || len(text) == 0 {
+	for n < len(items) && items[n].kind < itemSelfCheck && len(text) < writeBatch {
+		item := items[n]
+		if n++; l.host.InPipe() || !l.wanted(item) { // in a pipe the ends of values are not known
 			continue
 		}
-		if _, err := l.out.Write(text); err != nil {
-			l.host.ClientLeft()
-			return false
+		if text = item.append(text, l.version); item.kind < itemInvalidation {
+			messages++
+		} else {
+			invalidations++
 		}
-		text = text[:0]
+	}
+	if len(text) == 0 {
+		return n, true
+	}
+	if err := l.out.Append(text); err != nil {
+		l.host.ClientLeft()
+		return n, false
 	}
 	l.host.Delivered(messages, invalidations)
-	return true
+	return n, true
+}
+
+// awaitRoom returns when the client takes more, or never will.
+func (l *listener) awaitRoom(task *loop.Task) {
+	var room atomic.Bool
+	if !l.out.WhenRoom(func() { room.Store(true); task.Unpark() }) {
+		return
+	}
+	for !room.Load() && !l.isClosed() {
+		task.Park()
+	}
 }
 
 // wanted tells whether the client may get an item. For a message the subscription must

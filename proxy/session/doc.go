@@ -25,31 +25,29 @@
 // the counter and the log line. Some reasons wait for the commands that have been read, some
 // stop at once, and some close the connections as they are. Each is reported once.
 //
-// # On the loop and on a goroutine
+// # On the loop
 //
-// A session is sequential code in a task (redlock/loop). If the client's connection is plain
-// and the system has epoll, the loop runs the task. It reads the client, appends the replies,
-// and writes them at the end of a round. The session parks while it waits for the upstream's
-// replies, for votes, or for a client that does not read. When it waits for input, serve
+// A session is sequential code in a task of the loop (redlock/loop). The loop reads the client,
+// appends the replies, and writes them at the end of a round. The session parks while it waits for
+// the upstream's replies, for votes, or for a client that does not read. When it waits for input, serve
 // returns, so that an idle session has no stack, and the loop calls serve again. A session
-// leaves the loop before anything that may block. A goroutine of its own then runs it until
-// readMore, which brings it back. Any other session runs on a goroutine, with the same code.
+// leaves the loop before anything that may block, such as a TLS handshake. A goroutine of its own
+// then runs it until readMore, which brings it back.
 //
 // # Goroutines
 //
-// A session that waits on the loop has none. Otherwise a session has at most four:
+// A session that waits on the loop has none, but one or two that pump its bytes if it came over TLS.
+// Others use it, too:
 //
-//   - The one of its task. The server waits for its end. It owns every field whose comment
-//     says nothing.
+//   - The goroutine of its task, if that left the loop. The server waits for its end. The task owns
+//     every field whose comment says nothing.
 //   - The minder (conn.Minder), only while the session waits for more than a moment. It
-//     then owns the pending replies, and the input if no loop reads it. Busy waits for it.
-//   - The copier of upstream replies (package upstream), if no loop reads them. It calls
-//     upstreamOwner, which uses only Wake, End, the context and the handler's Confirmed. The
-//     task waits for it at its end, in Conn.Close. The reader of a shared connection uses the
-//     same through sharedOwner. Member.Close waits for the goroutine that writes the replies
-//     that the client did not take at once.
-//   - The listener for the masters' messages (package pubsub), if the handler started one.
-//     The handler's Close waits for it.
+//     then owns the pending replies. Busy waits for it.
+//   - The loop, for the upstream's replies (packages upstream and shared). It calls upstreamOwner and
+//     sharedOwner, which use only Unpark, End, the context and the handler's Confirmed. Member.Close
+//     waits for the goroutine that writes the replies that the client did not take at once.
+//   - The listener for the masters' messages (package pubsub), another task of the loop, if the
+//     handler started one. The handler's Close waits for it.
 //
 // Any goroutine may call Inspect, Reloaded, Context, Upstream, Silent, the addresses, and End with
 // a reason that allows it.

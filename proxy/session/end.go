@@ -148,7 +148,11 @@ func (s *Session) End(why Reason, details ...slog.Attr) {
 	}
 	switch e.how {
 	case afterCommands:
-		s.sock.Wake()
+		if sock := s.sock.Load(); sock != nil {
+			sock.Unpark()
+		} else {
+			s.gone() // it has no commands yet; this ends the TLS handshake
+		}
 	case atOnce:
 		s.cutOff()
 	}
@@ -201,7 +205,7 @@ func (s *Session) lastReply() wire.Error {
 
 // cutOff closes the connections as they are.
 func (s *Session) cutOff() {
-	s.sock.Abandon()
+	s.sock.Load().Abandon()
 	s.gone()
 	if up := s.upstream.Load(); up != nil {
 		up.Abandon()

@@ -18,7 +18,7 @@ type Env struct {
 	Active  *config.Active // the settings, which a reload replaces
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
-	Loop    *loop.Loop   // runs the sessions of plain connections; nil: all run on goroutines
+	Loop    *loop.Loop   // runs the sessions
 	Shared  *shared.Pool // upstream connections for many sessions; nil: each has its own
 	Reached atomic.Int64 // how often a session got a connection to the upstream, its own or a shared one
 

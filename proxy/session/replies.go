@@ -41,22 +41,20 @@ func (s *Session) flush() {
 // FlushWith writes the pending replies. It first calls first with the write lock held, which
 // may add replies.
 func (s *Session) FlushWith(first func(replies []byte) []byte) {
-	if len(s.pending) > mostAppended || s.task.OnLoop() && !s.out.TryLock() {
-		s.task.Leave() // the write may take long
+	if len(s.pending) > mostAppended {
+		s.task.Leave() // the copy takes long
 	}
-	onLoop := s.task.OnLoop()
-	if !onLoop {
+	if !s.out.TryLock() {
+		s.task.Leave()
 		s.out.Lock()
 	}
-	s.flushLocked(first, onLoop)
-	if onLoop {
-		s.sock.AwaitRoom()
-	}
+	s.flushLocked(first)
+	s.sock.Load().AwaitRoom()
 }
 
 // flushLocked is FlushWith with the write lock held, which it gives back.
-func (s *Session) flushLocked(first func(replies []byte) []byte, onLoop bool) {
-	if err := s.writeAfter(first, onLoop); err != nil {
+func (s *Session) flushLocked(first func(replies []byte) []byte) {
+	if err := s.writeAfter(first); err != nil {
 		s.ClientLeft()
 	}
 	if s.pending = s.pending[:0]; cap(s.pending) > coalesce {
@@ -65,12 +63,8 @@ func (s *Session) flushLocked(first func(replies []byte) []byte, onLoop bool) {
 	s.handler.Flushed()
 }
 
-func (s *Session) writeAfter(first func(replies []byte) []byte, onLoop bool) error {
+func (s *Session) writeAfter(first func(replies []byte) []byte) error {
 	defer s.out.Unlock()
 	s.pending = first(s.pending)
-	if onLoop {
-		return s.out.Append(s.pending)
-	}
-	_, err := s.out.Write(s.pending)
-	return err
+	return s.out.Append(s.pending)
 }

@@ -61,16 +61,19 @@ type Session struct {
 	id      int64
 	handler Handler
 	running context.Context // until the process ends
-	sock    *conn.Socket
+	client  net.Conn        // until it has begun; then nil
 	in      *conn.Input
 	decoder *wire.Decoder
-	out     *conn.Writer
+	out     *conn.Writer    // nil: it has not begun
 	ctx     context.Context // ends when the client has gone
 	gone    context.CancelFunc
 	minder  *conn.Minder
 	task    *loop.Task      // runs the session; nil: it has not begun
 	over    func()          // is called when it has ended
 	parked  context.Context // ctx with the task, once a wait was Parked
+
+	local, remote net.Addr
+	sock          atomic.Pointer[conn.Socket] // nil: it has not begun
 
 	ended   atomic.Uint32 // a bit for each Reason
 	reading atomic.Bool   // it waits for the client
@@ -92,12 +95,12 @@ type Session struct {
 
 // New makes the session of a client. It owns the connection, and ends with running.
 func New(running context.Context, env *Env, id int64, client net.Conn, handle func(*Session) Handler) *Session {
-	s := &Session{Env: env, id: id, running: running, sock: conn.NewSocket(client, env.Clock), arrived: env.Clock.Now()}
-	s.in = conn.NewInput(s.sock, env.Budget)
+	s := &Session{Env: env, id: id, running: running, client: client, arrived: env.Clock.Now()}
+	s.local, s.remote = client.LocalAddr(), client.RemoteAddr()
+	s.in = conn.NewInput(env.Budget)
 	s.decoder = wire.NewDecoder(wire.RedisLimits)
 	s.decoder.Charge = env.Budget.Charge
 	s.batch = upstream.NewBatch(s.in, s.beforeSend)
-	s.out = conn.NewWriter(s.sock)
 	s.ctx, s.gone = context.WithCancel(running)
 	s.minder = conn.NewMinder(s.in, minded{s})
 	s.handler = handle(s)
@@ -132,16 +135,21 @@ func (s *Session) Muted() bool      { return s.silent }
 func (s *Session) MayBlock() { s.blocking = true }
 
 // RemoteAddr is the client's address. Any goroutine may call it.
-func (s *Session) RemoteAddr() net.Addr { return s.sock.RemoteAddr() }
+func (s *Session) RemoteAddr() net.Addr { return s.remote }
 
 // LocalAddr is the address to which the client connected. Any goroutine may call it.
-func (s *Session) LocalAddr() net.Addr { return s.sock.LocalAddr() }
+func (s *Session) LocalAddr() net.Addr { return s.local }
 
 // Silent is the time since bytes last came from the client. Any goroutine may call it.
-func (s *Session) Silent() time.Duration { return s.sock.Silent() }
+func (s *Session) Silent() time.Duration {
+	if sock := s.sock.Load(); sock != nil {
+		return sock.Silent()
+	}
+	return s.Env.Clock.Since(s.arrived)
+}
 
 // WatchPeer makes the kernel end the connection soon if the client's machine is gone.
-func (s *Session) WatchPeer() { s.sock.WatchPeer() }
+func (s *Session) WatchPeer() { s.sock.Load().WatchPeer() }
 
 // HasInput tells whether there are unread bytes, such as an unfinished command.
 func (s *Session) HasInput() bool { return len(s.in.Unread()) > 0 }
@@ -163,7 +171,7 @@ func (s *Session) Reloaded(now *config.Settings) {
 func (s *Session) Start(ended func()) {
 	s.over = ended
 	if s.Env.Loop.Go(s.serve) == nil { // the process ends
-		_ = s.sock.Close()
+		s.release()
 		ended()
 	}
 }
@@ -203,7 +211,17 @@ func (s *Session) serve(task *loop.Task) (rests bool) {
 func (s *Session) begin(task *loop.Task) bool {
 	s.task = task
 	s.setLimits(&s.Env.Active.Load().Limits)
-	return s.handshakeTLS() && s.in.Attach(s.Env.Loop, task, s.minder)
+	if !s.handshakeTLS() {
+		return false
+	}
+	sock, err := conn.Adopt(s.client, s.Env.Loop, task, s.Env.Clock, s.in)
+	if err != nil {
+		return false
+	}
+	s.client, s.out = nil, conn.NewWriter(sock)
+	s.sock.Store(sock)
+	s.in.Begin(sock, s.minder)
+	return true
 }
 
 // performAll performs every complete command that has been read.
@@ -271,30 +289,28 @@ func (s *Session) readMore() (more, rests bool) {
 	} else {
 		s.task.Back()
 	}
-	for !s.mustEnd() {
-		s.reading.Store(true)
-		err := s.in.Fill()
-		nothing := errors.Is(err, conn.ErrNothing)
-		if nothing && s.task.OnLoop() {
-			return false, true
-		}
-		if nothing {
-			s.task.Park()
-		}
-		s.endReading()
-		switch {
-		case err == nil || nothing:
-			return true, false
-		case errors.Is(err, conn.ErrWoken):
-			s.sock.ClearWake()
-			s.in.Shrink()
-		case errors.Is(err, conn.ErrNoMemory):
-			s.End(NoMemory)
-		case errors.Is(err, conn.ErrQueryTooLong):
-			s.End(QueryTooLong)
-		default:
-			s.End(ClientGone)
-		}
+	if s.mustEnd() {
+		return false, false
+	}
+	s.reading.Store(true)
+	err := s.in.Fill()
+	nothing := errors.Is(err, conn.ErrNothing)
+	if nothing && s.task.OnLoop() {
+		return false, true
+	}
+	if nothing {
+		s.task.Park()
+	}
+	s.endReading()
+	switch {
+	case err == nil || nothing:
+		return true, false
+	case errors.Is(err, conn.ErrNoMemory):
+		s.End(NoMemory)
+	case errors.Is(err, conn.ErrQueryTooLong):
+		s.End(QueryTooLong)
+	default:
+		s.End(ClientGone)
 	}
 	return false, false
 }
@@ -335,7 +351,7 @@ func (s *Session) finish() {
 			m.Wait(finishPatience)
 		}
 	}
-	s.sock.AwaitSent()
+	s.sock.Load().AwaitSent()
 }
 
 // owesNothing tells whether the session can end without waiting for anybody. A crowd that leaves
@@ -347,7 +363,8 @@ func (s *Session) owesNothing() bool {
 	if up := s.upstream.Load(); up != nil && !up.ClosesAtOnce() {
 		return false
 	}
-	return len(s.pending) == 0 && s.batch.Empty() && s.lastReply() == "" && s.sock.HasSent()
+	sock := s.sock.Load()
+	return sock == nil || len(s.pending) == 0 && s.batch.Empty() && s.lastReply() == "" && sock.Waiting() == 0
 }
 
 // release closes everything, whatever state the session is in.
@@ -356,7 +373,11 @@ func (s *Session) release() {
 		s.task.Leave()
 	}
 	s.gone()
-	_ = s.sock.Close()
+	if sock := s.sock.Load(); sock != nil {
+		sock.Close()
+	} else {
+		_ = s.client.Close()
+	}
 	s.minder.End()
 	if up := s.upstream.Load(); up != nil {
 		up.Close()

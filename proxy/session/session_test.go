@@ -21,7 +21,6 @@ import (
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/loop"
 )
 
 // echo answers each command with its last argument, and knows no command but BUSY and WHERE.
@@ -78,18 +77,13 @@ func startWith(t *testing.T, log io.Writer, handle func(*Session) Handler) (*Ses
 
 func serve(t *testing.T, log io.Writer, near, far net.Conn, handle func(*Session) Handler) *Session {
 	t.Helper()
-	l, end, err := loop.Start(slog.New(slog.NewTextHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(end)
 	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := config.NewActive(&config.Settings{Limits: config.DefaultLimits()})
 	env := NewEnv(settings, meter, slog.New(slog.NewTextHandler(log, nil)))
-	env.Loop = l
+	env.Loop = proxytest.Loop(t)
 	s := New(t.Context(), env, 1, near, handle)
 	s.SetAuthenticated(true)
 	ended := make(chan struct{})
@@ -168,7 +162,9 @@ func TestAPanicWhileWritingGivesTheWriterBack(t *testing.T) {
 	if text, err := io.ReadAll(client); len(text) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%q, %v", text, err)
 	}
-	if !s.out.TryLock() {
+	free := make(chan bool)
+	s.Env.Loop.Do(func() { free <- s.out.TryLock() })
+	if !<-free {
 		t.Error("nobody can write any more")
 	}
 }

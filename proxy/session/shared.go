@@ -110,6 +110,6 @@ func (s *Session) settleShared() bool {
 // sharedOwner is the session as seen by its shared connection.
 type sharedOwner struct{ session *Session }
 
-func (o sharedOwner) Broken()     { o.session.sock.Wake() }
-func (o sharedOwner) ClientLeft() { o.session.ClientLeft(); o.session.sock.Wake() }
+func (o sharedOwner) Broken()     { o.session.sock.Load().Unpark() }
+func (o sharedOwner) ClientLeft() { o.session.ClientLeft(); o.session.sock.Load().Unpark() }
 func (o sharedOwner) Unread()     { o.session.End(Unread) }

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -10,7 +12,8 @@ import (
 // handshakeTLS does the handshake of a client that came over TLS, away from the loop. It returns
 // false if it failed.
 func (s *Session) handshakeTLS() bool {
-	if !s.sock.Encrypted() {
+	client, encrypted := s.client.(*tls.Conn)
+	if !encrypted {
 		return true
 	}
 	s.task.Leave()
@@ -18,13 +21,18 @@ func (s *Session) handshakeTLS() bool {
 	if limit := s.Env.Active.Load().Limits.LoginTime; limit > 0 {
 		patience = min(patience, limit)
 	}
-	err := s.sock.Handshake(s.ctx, patience)
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	err := client.HandshakeContext(ctx)
 	// A client that connects and sends nothing is a load balancer's health check.
 	if err != nil && !errors.Is(err, io.EOF) && !s.HasEnded(Draining) {
 		s.End(HandshakeFailed, slog.String("client", s.RemoteAddr().String()), slog.Any("error", err))
 	}
+	if err != nil {
+		return false
+	}
 	s.task.Back()
-	return err == nil
+	return true
 }
 
 // handshakePatience bounds a client's TLS handshake, unless limits.login_time is shorter.

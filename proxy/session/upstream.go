@@ -150,7 +150,7 @@ func (s *Session) dialFailed(refusal wire.Error, err error) {
 // upstreamOwner is the session as seen by its upstream connection.
 type upstreamOwner struct{ session *Session }
 
-func (o upstreamOwner) Ended()              { o.session.sock.Wake() }
+func (o upstreamOwner) Ended()              { o.session.sock.Load().Unpark() }
 func (o upstreamOwner) ClientLeft()         { o.session.ClientLeft() }
 func (o upstreamOwner) Panicked(reason any) { o.session.Panicked(reason) }
 

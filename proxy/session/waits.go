@@ -44,7 +44,7 @@ func (m minded) Flush() {
 		return
 	}
 	m.out.Lock()
-	m.flushLocked(func(replies []byte) []byte { return replies }, false)
+	m.flushLocked(func(replies []byte) []byte { return replies })
 }
 
 // ClientEnded handles EOF from the client. Running lock commands are cancelled, and later ones

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"errors"
-	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -11,26 +10,24 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// attached runs body as a task with one end of a connection, which the loop reads into an input.
+// adopted runs body as a task with one end of a connection, which the loop reads into an input.
 // It returns the other end.
-func attached(t *testing.T, budget *Budget, body func(*loop.Task, *Input)) net.Conn {
+func adopted(t *testing.T, budget *Budget, body func(*loop.Task, *Input)) net.Conn {
 	t.Helper()
-	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
-	t.Cleanup(end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := proxytest.Loop(t)
 	far, near := proxytest.Pair(t)
-	in := NewInput(NewSocket(near, new(Clock)), budget)
+	in := NewInput(budget)
 	in.SetLimit(1 << 20)
 	ended := make(chan struct{})
 	l.Go(func(task *loop.Task) (rests bool) {
 		defer close(ended)
-		defer func() { _ = in.from.Close() }()
-		if !in.Attach(l, task, NewMinder(in, unminded{})) {
-			t.Error("the loop does not take the connection")
+		sock, err := Adopt(near, l, task, new(Clock), in)
+		if err != nil {
+			t.Error(err)
 			return false
 		}
+		defer sock.Close()
+		in.Begin(sock, NewMinder(in, unminded{}))
 		body(task, in)
 		return false
 	})
@@ -52,7 +49,7 @@ func TestInputIsReadWhereMemoryIsShort(t *testing.T) {
 	budget := NewBudget(func() int64 { return 100 })
 	budget.Use(200)
 	paused, got := make(chan struct{}), make(chan string, 1)
-	client := attached(t, budget, func(task *loop.Task, in *Input) {
+	client := adopted(t, budget, func(task *loop.Task, in *Input) {
 		task.Leave()
 		for in.Arrived() == 0 {
 			time.Sleep(time.Millisecond)
@@ -95,7 +92,7 @@ func TestInputIsReadWhereMemoryIsShort(t *testing.T) {
 // Silence counts only while the loop reads.
 func TestNoSilencePassesWhileNothingIsRead(t *testing.T) {
 	done := make(chan struct{})
-	client := attached(t, NewBudget(func() int64 { return 1 << 20 }), func(task *loop.Task, in *Input) {
+	client := adopted(t, NewBudget(func() int64 { return 1 << 20 }), func(task *loop.Task, in *Input) {
 		defer close(done)
 		task.Leave()
 		passes := func() bool { // tells whether the time ran, and stops it
@@ -133,7 +130,7 @@ func TestLittleIsReadAheadWithoutAMinder(t *testing.T) {
 	const sent = 200_000
 	budget := NewBudget(func() int64 { return 1 << 20 })
 	done := make(chan struct{})
-	client := attached(t, budget, func(task *loop.Task, in *Input) {
+	client := adopted(t, budget, func(task *loop.Task, in *Input) {
 		defer close(done)
 		defer in.Release()
 		task.Leave()
