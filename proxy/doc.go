@@ -58,7 +58,7 @@
 //
 // Each package says in its doc.go which goroutines it starts and who waits for them. The server waits
 // for its sessions. The Proxy waits for the server, the monitor and the locker. One event loop
-// (redlock/loop) reads and writes the plain connections of clients, of their upstreams and of masters,
+// (redlock/loop) reads and writes the connections of clients, of their upstreams and of masters,
 // and runs the sessions. The Proxy ends it last.
 //
 // Secrets are never logged and never a label: values of locks, passwords, and the arguments of

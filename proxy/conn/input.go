@@ -245,7 +245,7 @@ func (in *Input) grow() error {
 			return ErrNoMemory
 		}
 		in.budget.Use(LargeBuffer)
-		large := BorrowBuffer()
+		large := largeBuffers.Get().(*[LargeBuffer]byte)
 		in.replace(large[:], LargeBuffer)
 		in.borrowed = large
 		return nil
@@ -285,7 +285,7 @@ func (in *Input) Release() {
 // giveBack gives the buffer back. What is unread is lost.
 func (in *Input) giveBack() {
 	if in.borrowed != nil {
-		ReturnBuffer(in.borrowed)
+		largeBuffers.Put(in.borrowed)
 	}
 	if in.pooled != nil {
 		smallBuffers.Put(in.pooled)
