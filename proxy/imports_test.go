@@ -113,7 +113,7 @@ var rooms = map[string]room{
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}},
 	"demo":     {floor: 5},
-	"scripts":  {floor: 3, redlock: []string{"resp"}},
+	"scripts":  {floor: 3, redlock: []string{"resp", "script"}},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2, redlock: []string{"loop"}},

@@ -29,6 +29,7 @@ import (
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 // patience is how long tests wait for what must happen: far beyond what a busy
@@ -36,7 +37,8 @@ import (
 const patience = time.Minute
 
 // fakeLocks is a lock plane that is one map. Some keys are special: lock:slow
-// waits until the client goes or release is closed, lock:panic panics.
+// waits until the client goes or release is closed, lock:panic panics. SET NX on keys that begin with
+// lock:beside: may run beside other commands.
 type fakeLocks struct {
 	mu       sync.Mutex
 	values   map[string]string
@@ -65,10 +67,11 @@ func (f *fakeLocks) Do(ctx context.Context, dst []byte, call lock.Command) []byt
 		first = string(call.Args[1])
 	}
 	switch first {
-	case "lock:panic":
+	case "lock:panic", "lock:beside:panic":
 		panic("made for the test")
-	case "lock:slow":
+	case "lock:slow", "lock:beside:slow":
 		f.mu.Unlock()
+		loop.FromContext(ctx).Leave()
 		f.entered <- struct{}{}
 		select {
 		case <-ctx.Done():
@@ -132,6 +135,10 @@ func (f *fakeLocks) Do(ctx context.Context, dst []byte, call lock.Command) []byt
 
 // Parks: the map is at hand, but some of its keys make a caller wait.
 func (f *fakeLocks) Parks(lock.Command) bool { return false }
+
+func (f *fakeLocks) Overlaps(call lock.Command) bool {
+	return call.Name() == "set" && bytes.HasPrefix(call.Args[1], []byte("lock:beside:"))
+}
 
 // Watch and Exec: a transaction runs if no watched key was named lock:stale.
 func (f *fakeLocks) Watch(_ context.Context, _ int, keys [][]byte) (*redlock.Watch, wire.Error) {

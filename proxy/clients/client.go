@@ -95,7 +95,7 @@ type Client struct {
 	hub     *Hub
 	session Session
 	since   time.Time
-	onLocks atomic.Bool // the lock masters are asked
+	onLocks atomic.Int32 // commands that the lock masters are asked
 
 	// Only the session's goroutine uses these.
 	redirect int64 // the client of CLIENT TRACKING REDIRECT, or 0
@@ -150,8 +150,14 @@ func (c *Client) introduce() {
 // Shown is the last command in the published facts.
 func (c *Client) Shown() *command.Spec { return c.facts.Command }
 
-// OnLocks says that the lock masters are asked, or are no longer.
-func (c *Client) OnLocks(yes bool) { c.onLocks.Store(yes) }
+// OnLocks says that the lock masters are asked a command, or are no longer. Several may be asked at once.
+func (c *Client) OnLocks(yes bool) {
+	if yes {
+		c.onLocks.Add(1)
+	} else {
+		c.onLocks.Add(-1)
+	}
+}
 
 // status looks at the client. Any goroutine may call it.
 func (c *Client) status() *status {
@@ -159,7 +165,7 @@ func (c *Client) status() *status {
 	facts := c.facts
 	c.mu.Unlock()
 	waits := waitsForNobody
-	if up := c.session.Upstream(); c.onLocks.Load() {
+	if up := c.session.Upstream(); c.onLocks.Load() > 0 {
 		waits = waitsForLocks
 	} else if up != nil && !up.Drained() {
 		waits = waitsForUpstream

@@ -25,9 +25,11 @@ import (
 // both append the one reply to dst. Watch reads keys for WATCH, and returns an error reply
 // or "". Peek reads a key's value for the proxy itself. ctx ends when the client has gone.
 // No method keeps its arguments. Parks tells whether Do never blocks a task in its context:
-// Do parks it, or has it leave the loop first.
+// Do parks it, or has it leave the loop first. Overlaps tells whether Do may run beside others of the
+// same client that are about other keys, and Parks, too.
 type Locks interface {
 	Parks(call lock.Command) bool
+	Overlaps(call lock.Command) bool
 	Do(ctx context.Context, dst []byte, call lock.Command) []byte
 	Watch(ctx context.Context, db int, keys [][]byte) (w *redlock.Watch, refusal wire.Error)
 	Exec(ctx context.Context, dst []byte, t lock.Transaction) []byte

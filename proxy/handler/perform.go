@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -139,6 +140,9 @@ func (h *handler) performKeyed(name string, cmd wire.Command, to route.Route) {
 // performOnLocks waits until all earlier commands are answered. Then it runs the command on
 // the masters and answers it.
 func (h *handler) performOnLocks(name string, args [][]byte, to route.Route) {
+	if h.overlapsOnLocks(args, to) {
+		return
+	}
 	if !h.Settle() || h.refusedAsRestricted(name, args) {
 		return
 	}
@@ -147,6 +151,36 @@ func (h *handler) performOnLocks(name string, args [][]byte, to route.Route) {
 	if cap(h.lockReply) > conn.LargeBuffer {
 		h.lockReply = nil
 	}
+}
+
+// overlapsOnLocks has the masters asked without waiting for earlier commands on other keys, if that is
+// possible. The reply comes after theirs.
+func (h *handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
+	call := h.lockCommand(args, to)
+	if len(to.Keys) != 1 || !h.service.Locks.Overlaps(call) {
+		return false
+	}
+	key := args[to.Keys[0]]
+	if len(key) == 0 || !h.MayOverlap(key, args) {
+		return false
+	}
+	h.askBeside(key, call) // of its own, so that nothing is allocated where nothing overlaps
+	return true
+}
+
+func (h *handler) askBeside(key []byte, call lock.Command) {
+	call.Leases = h.holder()
+	h.Overlap(key, call.Args, func(ctx context.Context, a *session.Asked) {
+		h.clients.OnLocks(true)
+		defer h.clients.OnLocks(false)
+		call.Args = a.Args
+		a.Reply = h.service.Locks.Do(ctx, a.Reply, call)
+	})
+}
+
+// lockCommand is a command of the client for the masters. The client's leases are missing.
+func (h *handler) lockCommand(args [][]byte, to route.Route) lock.Command {
+	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Client: h, From: h.clients.Entry}
 }
 
 // runOnLocks runs a command on the masters. The reply is then in h.lockReply.
@@ -161,7 +195,8 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 		return
 	}
 	defer h.Env.Budget.Release(copies)
-	call := lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Leases: h.holder(), Client: h, From: h.clients.Entry}
+	call := h.lockCommand(args, to)
+	call.Leases = h.holder()
 	if h.OnLoop() && h.service.Locks.Parks(call) {
 		h.clients.OnLocks(true)
 		h.Parked(func(ctx context.Context) { h.lockReply = h.service.Locks.Do(ctx, h.lockReply[:0], call) })

@@ -120,6 +120,31 @@ func (p *Plane) Parks(call Command) bool {
 	return false
 }
 
+// Overlaps tells whether Do may run beside other commands of the same client on other keys: Parks is
+// true, and the command neither reads nor changes anything but one key. Such are an acquire and a
+// release by a script that certainly is one. LastReads is not used then.
+func (p *Plane) Overlaps(call Command) bool {
+	args := call.Args
+	switch call.Name() {
+	case "setnx":
+		return len(args) == 3
+	case "set":
+		nx := false
+		for _, word := range args[min(3, len(args)):] {
+			if wire.IsWord(word, "GET") {
+				return false
+			}
+			nx = nx || wire.IsWord(word, "NX")
+		}
+		return nx
+	case "eval":
+		return len(args) > 3 && len(args[2]) == 1 && args[2][0] == '1' && p.Scripts.ReleasesText(args[1])
+	case "evalsha":
+		return len(args) > 3 && len(args[2]) == 1 && args[2][0] == '1' && p.Scripts.Releases(args[1])
+	}
+	return false
+}
+
 // Do runs one command to its verdict and appends its one reply to dst. ctx ends when
 // the client has gone. Do returns soon after that, but not before everything that it
 // started has stopped reading call.

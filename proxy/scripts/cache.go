@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"sync"
+
+	"redlock-proxy/redlock/script"
 )
 
 // scriptSHA is a script's name: the SHA1 of its exact bytes.
@@ -39,6 +41,9 @@ type cachedScript struct {
 	text     []byte
 	acquires bool
 	shape    Shape
+
+	read     sync.Once // guards releases, which is found out when it is asked for
+	releases bool      // it certainly is a compare-and-delete, and does nothing else
 }
 
 // New makes an empty Cache of at most maxBytes. It calls forgotten for each text
@@ -99,6 +104,25 @@ func (c *Cache) use(sha scriptSHA, locks bool) *cachedScript {
 	}
 	script.in.MoveToFront(known)
 	return script
+}
+
+// Releases tells whether the text with this SHA1 in hex has run on lock keys, and certainly is a
+// compare-and-delete of one key.
+func (c *Cache) Releases(sha []byte) bool {
+	return c.get(sha, true).isRelease()
+}
+
+// ReleasesText is Releases for a text.
+func (c *Cache) ReleasesText(text []byte) bool {
+	return c.use(sha1.Sum(text), true).isRelease()
+}
+
+func (s *cachedScript) isRelease() bool {
+	if s == nil {
+		return false
+	}
+	s.read.Do(func() { _, s.releases = script.Recognise(s.text) })
+	return s.releases
 }
 
 // Acquires tells whether Acquired was called for this text.

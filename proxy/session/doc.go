@@ -13,6 +13,8 @@
 //     batch.
 //   - Share has the next Forward use a connection that other sessions use, too (package
 //     shared). TryOpen first waits for everything there, so the order of commands is kept.
+//   - Overlap has the masters asked about a key without waiting for earlier commands on other keys
+//     (overlap.go). Their replies come in order. Everything else waits for them first.
 //   - Anything that takes time runs inside Busy. Meanwhile the minder sends replies that are
 //     ready, and notices when the client leaves, which ends Context.
 //   - Perform may run on the loop of all clients. Before anything that takes long or waits for

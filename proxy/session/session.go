@@ -80,8 +80,10 @@ type Session struct {
 	left    atomic.Bool   // the client sends or reads no more
 	arrived int64         // when the client connected, on the clock
 
-	pending []byte // replies to write before anything else
-	silent  bool   // the client wants no replies to the current command
+	pending []byte   // replies to write before anything else
+	asked   []*Asked // commands that the masters are asked, oldest first; their replies follow pending
+	unasked []*Asked // to be used again
+	silent  bool     // the client wants no replies to the current command
 
 	// upstream is nil until a command needs it. Only the session changes it.
 	upstream                    atomic.Pointer[upstream.Conn]
@@ -282,6 +284,7 @@ func (s *Session) endsReplies() bool {
 // readMore sends what is ready and waits for the client. With neither more nor rests the session
 // ends.
 func (s *Session) readMore() (more, rests bool) {
+	s.settleAsked()
 	s.Send()
 	s.flush()
 	if s.in.IsLarge() {
@@ -337,6 +340,7 @@ func (s *Session) finish() {
 		return
 	}
 	s.task.Leave()
+	s.settleAsked()
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)
 	}
@@ -364,7 +368,7 @@ func (s *Session) owesNothing() bool {
 		return false
 	}
 	sock := s.sock.Load()
-	return sock == nil || len(s.pending) == 0 && s.batch.Empty() && s.lastReply() == "" && sock.Waiting() == 0
+	return sock == nil || len(s.pending)+len(s.asked) == 0 && s.batch.Empty() && s.lastReply() == "" && sock.Waiting() == 0
 }
 
 // release closes everything, whatever state the session is in.
@@ -379,6 +383,7 @@ func (s *Session) release() {
 		_ = s.client.Close()
 	}
 	s.minder.End()
+	s.settleAsked() // they use the session
 	if up := s.upstream.Load(); up != nil {
 		up.Close()
 	}

@@ -14,6 +14,7 @@ import (
 // it and the command before. The connection must be open. The zero Expectation is for a
 // command that is never answered.
 func (s *Session) Forward(cmd wire.Command, want upstream.Expectation) {
+	s.settleAsked()
 	if s.silent {
 		want.To = upstream.ToNobody
 	}
@@ -43,6 +44,7 @@ func (s *Session) Settle() bool {
 // settleForReply is Settle. It also returns the upstream's reply to the session itself, or nil
 // if there was none or it was too long to keep.
 func (s *Session) settleForReply() (reply []byte, ok bool) {
+	s.settleAsked()
 	up := s.upstream.Load()
 	if up == nil {
 		return nil, s.settleShared()

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A sharer is a client of many goroutines that send all their commands over one connection, as
+// ioredis, node-redis, Lettuce, StackExchange.Redis and rueidis do.
+type sharer struct {
+	conn *leanClient
+	mu   sync.Mutex         // of writing
+	next chan chan<- answer // those who wait, in the order of their commands
+}
+
+// An answer is a reply, or why there is none.
+type answer struct {
+	text string
+	err  error
+}
+
+func newSharer(conn *leanClient) *sharer {
+	s := &sharer{conn: conn, next: make(chan chan<- answer, 1<<10)}
+	go s.readAll()
+	return s
+}
+
+// readAll ends with the connection.
+func (s *sharer) readAll() {
+	for waits := range s.next {
+		reply, err := s.conn.read()
+		waits <- answer{string(reply), err}
+	}
+}
+
+func (s *sharer) do(mine chan answer, args ...string) (string, error) {
+	s.mu.Lock()
+	s.conn.queue(args...)
+	err := s.conn.flush()
+	s.next <- mine
+	s.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	a := <-mine
+	return a.text, a.err
+}
+
+// A sharingLocker is one goroutine's lockClient on a shared connection.
+type sharingLocker struct {
+	*sharer
+	mine  chan answer
+	token string
+}
+
+func (l *sharingLocker) acquire(_ context.Context, key string) (bool, error) {
+	l.token = nextToken()
+	reply, err := l.do(l.mine, "SET", key, l.token, "NX", "PX", ttlText)
+	return reply == "OK", err
+}
+
+func (l *sharingLocker) release(_ context.Context, key string) error {
+	reply, err := l.do(l.mine, "EVALSHA", scriptSHA(compareAndDelete), "1", key, l.token)
+	if err == nil && reply != "1" {
+		err = errNotReleased
+	}
+	return err
+}
+
+// measureOneConnection compares cycles of 64 goroutines over one connection with those of one client,
+// and of 50 clients with a connection each.
+func measureOneConnection(ctx context.Context, b *bench) error {
+	const goroutines = 64
+	c, err := b.startCluster(ctx, 5)
+	if err != nil {
+		return err
+	}
+	own, err := b.leanClients(ctx, c.proxy.addr(), 50+1, compareAndDelete)
+	if err != nil {
+		return err
+	}
+	conn, err := dialLean(ctx, c.proxy.addr())
+	if err != nil {
+		return err
+	}
+	b.atEnd(conn.close)
+	if err := conn.lockWith(compareAndDelete); err != nil {
+		return err
+	}
+	shared := newSharer(conn)
+	b.atEnd(func() { close(shared.next) })
+	lockers := make([]lockClient, goroutines)
+	for i := range lockers {
+		lockers[i] = &sharingLocker{sharer: shared, mine: make(chan answer, 1)}
+	}
+	const alone, many, one = "1 client", "50 connections", "64 over one connection"
+	all, err := b.alternate(ctx,
+		driven(alone, cycles(own[:1], wholeCycle)),
+		driven(many, cycles(own[1:], wholeCycle)),
+		driven(one, cycles(lockers, wholeCycle)))
+	if err != nil {
+		return err
+	}
+	for other, wanted := range map[string]bar{alone: atLeast(4), many: atLeast(0.8)} {
+		b.report(fmt.Sprintf("throughput: %s / %s", one, other), all.ratio("rate", one, other), "x", wanted,
+			medians("cycles/s", all.of(one, "rate"), all.of(other, "rate"))+all.failures(one, other))
+	}
+	return nil
+}
