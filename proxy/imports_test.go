@@ -109,7 +109,7 @@ var rooms = map[string]room{
 	"blocking": {floor: 3, redlock: []string{""}},
 	"shared":   {floor: 4, redlock: []string{"resp", "loop"}},
 	"unruled":  {floor: 4, redlock: []string{"resp"}},
-	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},
+	"pubsub":   {floor: 4, redlock: []string{"", "loop", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}},
 	"demo":     {floor: 5},
