@@ -3,7 +3,10 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,6 +60,67 @@ func TestDrain(t *testing.T) {
 	close(p.locks.released)
 	busy.expectEnd("+OK\r\n$-1\r\n")
 	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// closingListener accepts one client while it is being closed.
+type closingListener struct {
+	net.Listener
+	begin  func() // is called when it waits for a client
+	close  func() // closes closed
+	closed chan struct{}
+	last   chan net.Conn
+}
+
+func (l *closingListener) Accept() (net.Conn, error) {
+	l.begin()
+	<-l.closed
+	select {
+	case conn := <-l.last:
+		return conn, nil
+	default:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *closingListener) Close() error {
+	l.close()
+	return nil
+}
+
+// A client that was accepted in the moment in which the proxy stops accepting is served.
+func TestTheLastClientIsServed(t *testing.T) {
+	p := startTestProxy(t, nil)
+	near, far := net.Pipe()
+	begun, closed := make(chan struct{}), make(chan struct{})
+	l := &closingListener{
+		begin: sync.OnceFunc(func() { close(begun) }), close: sync.OnceFunc(func() { close(closed) }),
+		closed: closed, last: make(chan net.Conn, 1),
+	}
+	l.last <- far
+	served := make(chan error, 1)
+	go func() { served <- p.server.Serve(l) }()
+	<-begun
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		p.server.StopAccepting()
+		p.server.AwaitLeaving(ctx)
+		close(stopped)
+	}()
+	defer func() { cancel(); <-stopped }()
+	_ = near.SetDeadline(time.Now().Add(patience))
+	if _, err := near.Write([]byte("PING\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	reply := make([]byte, len("+PONG\r\n"))
+	if _, err := io.ReadFull(near, reply); err != nil || string(reply) != "+PONG\r\n" {
+		t.Errorf("%q, %v", reply, err)
+	}
+	near.Close()
+	<-stopped // because the client has left, not because ctx has ended
+	if err := <-served; err != nil {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,8 @@
 // their clock, and makes each session check for what no other goroutine notices: an idle
 // client, unread replies, a stuck upstream. So no session needs a timer while all is well.
 //
-// Shutdown stops accepting and lets sessions finish what they have read. When its context
+// Shutdown stops accepting and lets sessions finish what they have read. StopAccepting does the
+// first part alone, so that clients can leave by themselves before the second. When its context
 // ends, it cuts off the remaining sessions. It waits for all goroutines of the package.
 //
 // At the limit of open files no client can be accepted. The log says so once a minute. HTTPErrors

@@ -30,6 +30,7 @@ type Server struct {
 	sessions  map[*session.Session]struct{}
 	listeners map[net.Listener]struct{}
 	draining  bool
+	accepting sync.WaitGroup // calls of Serve
 	active    sync.WaitGroup // the sessions' goroutines
 	sweeping  sync.WaitGroup
 }
@@ -52,12 +53,13 @@ func New(env *session.Env, handle func(*session.Session) session.Handler) *Serve
 // cannot be accepted.
 const acceptLogPause = time.Minute
 
-// Serve accepts clients until Shutdown closes the listener, and then returns nil. If the
-// listener is closed in another way, Serve returns the error.
+// Serve accepts clients until StopAccepting or Shutdown closes the listener, and then returns
+// nil. If the listener is closed in another way, Serve returns the error.
 func (srv *Server) Serve(listener net.Listener) error {
 	if !srv.keep(listener) {
 		return listener.Close()
 	}
+	defer srv.accepting.Done()
 	pause, failing := time.Duration(0), time.Time{}
 	for {
 		conn, err := listener.Accept()
@@ -91,6 +93,7 @@ func (srv *Server) keep(listener net.Listener) bool {
 		return false
 	}
 	srv.listeners[listener] = struct{}{}
+	srv.accepting.Add(1)
 	return true
 }
 
@@ -104,13 +107,10 @@ func (srv *Server) isDraining() bool {
 // not use conn any more.
 func (srv *Server) Welcome(conn net.Conn) {
 	srv.mu.Lock()
-	full := len(srv.sessions) >= srv.env.Active.Load().Limits.Clients
-	if full || srv.draining {
+	if len(srv.sessions) >= srv.env.Active.Load().Limits.Clients {
 		srv.mu.Unlock()
-		if full {
-			srv.env.Metrics.LimitReached(string(config.LimitClients))
-			tellFull(conn)
-		}
+		srv.env.Metrics.LimitReached(string(config.LimitClients))
+		tellFull(conn)
 		_ = conn.Close()
 		return
 	}
@@ -143,24 +143,47 @@ func (srv *Server) forget(s *session.Session) {
 	delete(srv.sessions, s)
 }
 
-// Shutdown stops accepting and lets every session finish the commands that it has read. It
-// returns nil when all sessions have ended. If ctx ends first, Shutdown cuts off the
-// remaining sessions and returns the error of ctx. It may be called again.
-func (srv *Server) Shutdown(ctx context.Context) error {
+// StopAccepting closes the listeners. When it returns, every client that was accepted has a
+// session, and no other client will get one. It may be called again.
+func (srv *Server) StopAccepting() {
 	srv.mu.Lock()
 	srv.draining = true
 	for listener := range srv.listeners {
 		_ = listener.Close()
 	}
 	srv.mu.Unlock()
-	for _, s := range srv.Sessions() {
-		s.End(session.Draining)
+	srv.accepting.Wait()
+}
+
+// AwaitLeaving returns when every client has left by itself, or ctx ends. The caller has called
+// StopAccepting.
+func (srv *Server) AwaitLeaving(ctx context.Context) {
+	select {
+	case <-srv.allEnded():
+	case <-ctx.Done():
 	}
+}
+
+// allEnded returns a channel that is closed when all sessions have ended. No session may begin
+// any more.
+func (srv *Server) allEnded() <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		srv.active.Wait()
 		close(ended)
 	}()
+	return ended
+}
+
+// Shutdown stops accepting and lets every session finish the commands that it has read. It
+// returns nil when all sessions have ended. If ctx ends first, Shutdown cuts off the
+// remaining sessions and returns the error of ctx. It may be called again.
+func (srv *Server) Shutdown(ctx context.Context) error {
+	srv.StopAccepting()
+	for _, s := range srv.Sessions() {
+		s.End(session.Draining)
+	}
+	ended := srv.allEnded()
 	var err error
 	select {
 	case <-ended:
