@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -155,7 +156,18 @@ func start(ctx context.Context, cfg *config.Config, registry *prometheus.Registr
 	if cfg.Log.Format == "text" {
 		fmt.Print(p.Banner())
 	}
+	tellReady()
 	return serve(ctx, p, hangups)
+}
+
+// tellReady tells systemd that clients can connect (Type=notify), so that systemctl returns then.
+func tellReady() {
+	socket, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
+	if err != nil {
+		return // most often nobody wants to know
+	}
+	defer socket.Close()
+	_, _ = socket.Write([]byte("READY=1"))
 }
 
 // printReport prints the report of -check and returns the exit code.

@@ -113,3 +113,35 @@ func TestALogThatNobodyReadsEndsNoProxy(t *testing.T) {
 		t.Errorf("the proxy ended with %v", err)
 	}
 }
+
+// Whoever started the program hears on the socket in NOTIFY_SOCKET that clients can connect.
+func TestTellsThatItIsReady(t *testing.T) {
+	dir := t.TempDir()
+	told, err := net.ListenPacket("unixgram", filepath.Join(dir, "n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	file := filepath.Join(dir, "config.yaml")
+	text := fmt.Sprintf("listen: unix:%s\nadmin: \"\"\nupstream: none\nmasters: embedded\n", filepath.Join(dir, "s"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := program(t, "-config", file)
+	c.Env = append(c.Env, "NOTIFY_SOCKET="+told.LocalAddr().String())
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	defer c.Process.Kill()
+	told.SetReadDeadline(time.Now().Add(time.Minute))
+	message := make([]byte, 100)
+	if n, _, err := told.ReadFrom(message); err != nil || string(message[:n]) != "READY=1" {
+		t.Fatalf("%q, %v", message[:n], err)
+	}
+	client, err := net.Dial("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+}

@@ -11,7 +11,7 @@ import (
 	"redlock-proxy/integration/rig"
 )
 
-const systemdUnit = "../deploy/systemd/redlock-proxy.service"
+const systemdUnit = "../deploy/systemd/redlock-proxy@.service"
 
 // TestSystemdUnit: systemd accepts the unit and rates its sandbox as good. The program knows
 // the unit's commands. The README's rule about -new holds.
@@ -19,7 +19,7 @@ func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	rig.Need(t, rig.SystemdAnalyze)
 	text := rig.ReadFile(t, systemdUnit)
-	here := filepath.Join(t.TempDir(), "redlock-proxy.service")
+	here := filepath.Join(t.TempDir(), "redlock-proxy@9380.service")
 	text = strings.ReplaceAll(text, "/usr/local/bin/redlock-proxy", rig.ProxyBinary)
 	if err := os.WriteFile(here, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestSystemdUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range commands {
-		args := strings.Fields(strings.ReplaceAll(command[1], "/etc/redlock-proxy/config.yaml", config))
+		args := strings.Fields(strings.NewReplacer("/etc/redlock-proxy/config.yaml", config, "%i", "9380").Replace(command[1]))
 		// With -check the program only checks. It knows a command with -reload, but does not
 		// do both.
 		out, err := exec.Command(args[0], append(args[1:], "-check")...).CombinedOutput()
