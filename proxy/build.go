@@ -49,11 +49,13 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if p.metrics, err = newMetrics(reg); err != nil {
 		return err
 	}
-	if err := p.listen(cfg); err != nil {
-		return err
+	if !cfg.ReusePort {
+		if err := p.listen(cfg); err != nil {
+			return err
+		}
 	}
 	if cfg.Admin != "" {
-		if p.web, err = listen("admin", cfg.Admin); err != nil {
+		if p.web, err = listen("admin", cfg.Admin, false); err != nil {
 			return err
 		}
 		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage(), func() *config.Config { return p.current.Load().Config })
@@ -75,6 +77,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	p.leases = lease.New(lease.Config{Locker: p.locker, Rule: p.current.LeaseRule, Limits: p.current.LeaseLimits, Log: p.log})
 	p.scripts = scripts.New(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
 	p.scripts.SetLimits(int(cfg.Limits.Scripts), int(cfg.Limits.LockCommand))
+	starting := afterStart(p.lives, p.locker.Status)
 	p.locks = lock.New(lock.Config{
 		Locker:        p.locker,
 		Router:        func() *route.Router { return p.current.Load().Router },
@@ -83,7 +86,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Scripts:       p.scripts,
 		Meter:         meter{p.metrics, p.recorder},
 		Log:           p.log,
-		Starting:      afterStart(p.lives, p.locker.Status), Draining: p.lives.Done(),
+		Starting:      starting, Draining: p.lives.Done(),
 		Journal: p.journal, IsSlow: p.isSlow, Leases: p.leases,
 		Changes: blocking.Changes{
 			Available: p.locker.TrackingAvailable,
@@ -134,13 +137,17 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		}
 	}
 	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
+	if cfg.ReusePort {
+		<-starting // until then the other processes take all clients
+		return p.listen(cfg)
+	}
 	return nil
 }
 
 // listen opens the addresses for clients: the plain one, the one for TLS, or both.
 func (p *Proxy) listen(cfg *config.Config) (err error) {
 	if cfg.Listen != "" {
-		if p.listener, err = listen("listen", cfg.Listen); err != nil {
+		if p.listener, err = listen("listen", cfg.Listen, cfg.ReusePort); err != nil {
 			return err
 		}
 		if path, isUnix := strings.CutPrefix(cfg.Listen, config.UnixPrefix); isUnix {
@@ -152,7 +159,7 @@ func (p *Proxy) listen(cfg *config.Config) (err error) {
 	if cfg.TLS.Listen == "" {
 		return nil
 	}
-	listener, err := listen("tls.listen", cfg.TLS.Listen)
+	listener, err := listen("tls.listen", cfg.TLS.Listen, cfg.ReusePort)
 	if err != nil {
 		return err
 	}

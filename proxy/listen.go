@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,23 +12,30 @@ import (
 	"redlock-proxy/proxy/config"
 )
 
-// listen opens an address of the configuration. key is its name in the file. An error says
-// what the operator can do.
-func listen(key, address string) (net.Listener, error) {
-	network := "tcp"
+// listen opens an address of the configuration. key is its name in the file. With reuse other
+// processes may listen there, too. An error says what the operator can do.
+func listen(key, address string, reuse bool) (net.Listener, error) {
+	network, open, other := "tcp", net.ListenConfig{}, "something else"
+	if reuse {
+		// The kernel does not move clients that come by Multipath TCP from one listener to another.
+		open.SetMultipathTCP(false)
+		open.Control, other = setReusePort, "something without reuse_port, or of another user,"
+	}
 	if path, ok := strings.CutPrefix(address, config.UnixPrefix); ok {
 		network, address = "unix", path
 	}
-	listener, err := net.Listen(network, address)
+	listener, err := open.Listen(context.Background(), network, address)
 	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && deadSocket(address) {
 		os.Remove(address)
-		listener, err = net.Listen(network, address)
+		listener, err = open.Listen(context.Background(), network, address)
 	}
 	switch {
 	case err == nil:
 		return listener, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("cannot listen on %s: something else listens there already; stop it, or change %s in the configuration", address, key)
+		return nil, fmt.Errorf("cannot listen on %s: %s listens there already; stop it, or change %s in the configuration", address, other, key)
+	case reuse && errors.Is(err, errors.ErrUnsupported):
+		return nil, fmt.Errorf("cannot listen on %s: reuse_port needs Linux; leave it out", address)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("cannot listen on %s: this user may not; use a port above 1023 or another path for %s", address, key)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

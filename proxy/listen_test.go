@@ -27,7 +27,7 @@ func TestListenErrorsSayWhatToDo(t *testing.T) {
 		"unix:" + file + "/in/a/file": "cannot listen on " + file,
 		"no-such-host.invalid:6380":   "cannot listen on no-such-host.invalid:6380",
 	} {
-		listener, err := listen("listen", address)
+		listener, err := listen("listen", address, false)
 		if err == nil {
 			listener.Close()
 			t.Errorf("%s: no error", address)
@@ -47,13 +47,13 @@ func TestListenReplacesADeadSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if listener, err := listen("listen", config.UnixPrefix+path); err == nil {
+	if listener, err := listen("listen", config.UnixPrefix+path, false); err == nil {
 		listener.Close()
 		t.Fatal("took over a live socket")
 	}
 	first.(*net.UnixListener).SetUnlinkOnClose(false)
 	first.Close()
-	listener, err := listen("listen", config.UnixPrefix+path)
+	listener, err := listen("listen", config.UnixPrefix+path, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,10 @@ const (
 	// to end. Together with closePatience it is below 10 s, after which container engines
 	// kill the process.
 	drainPatience = 8 * time.Second
+	// leavePatience bounds the part of it in which clients go on as before, if other processes
+	// take the new ones (reuse_port). Short sessions end in that time by themselves, and nobody
+	// who has just connected is sent away.
+	leavePatience = time.Second
 	// closePatience bounds the wait for undos that masters have not answered yet.
 	closePatience = time.Second
 	// reloadEnds bounds the wait for a running reload when the process ends. A reload that
@@ -176,8 +180,15 @@ func (p *Proxy) Serve(ctx context.Context) error {
 // that /readyz can say that the proxy drains.
 func (p *Proxy) drain(ctx context.Context) {
 	p.draining.Store(true)
-	p.drains()
 	patience, cancel := context.WithTimeout(ctx, drainPatience)
+	if p.current.Load().Config.ReusePort {
+		// The kernel gives the clients that nobody has accepted yet to the other processes.
+		p.server.StopAccepting()
+		leave, cancel := context.WithTimeout(patience, leavePatience)
+		p.server.AwaitLeaving(leave)
+		cancel()
+	}
+	p.drains()
 	if err := p.server.Shutdown(patience); err != nil {
 		p.log.Warn("drain timed out, the remaining clients were disconnected")
 	}

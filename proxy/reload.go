@@ -38,7 +38,7 @@ const reloadPatience = 15 * time.Second
 //   - Reload logs in to masters again if needed. One master may be replaced by another
 //     server. Masters may be added at the end of the list, or the last ones removed:
 //     that goes on after Reload has returned. redlock.Locker says when that is safe.
-//   - listen, admin, log.format, embedded servers, and the order of the masters cannot
+//   - listen, reuse_port, admin, log.format, embedded servers, and the order of the masters cannot
 //     change. Reload refuses a file that changes them.
 //
 // Reload is also refused if a new server does not answer, or if a server does not accept

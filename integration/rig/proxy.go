@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,6 +119,18 @@ func NewProxy(t testing.TB, options Options) *Proxy {
 	p.Start(t)
 	t.Cleanup(func() { p.Finish(t) })
 	return p
+}
+
+// Beside starts another process with the same file, and an admin address of its own. The file
+// must say reuse_port: yes.
+func (p *Proxy) Beside(t testing.TB) *Proxy {
+	t.Helper()
+	q := *p
+	q.Admin, q.Proc = FreePort(t), nil
+	q.Flags = append(slices.Clone(p.Flags), "-admin", fmt.Sprintf("127.0.0.1:%d", q.Admin))
+	q.Start(t)
+	t.Cleanup(func() { q.Finish(t) })
+	return &q
 }
 
 // Configure writes the proxy's configuration file. The proxy reads it at its start and at

@@ -73,6 +73,9 @@ func (c configChecks) addresses() {
 	if samePort(cfg.TLS.Listen, cfg.Listen) {
 		c.fail("tls.listen", "%s is the plain listen address; the two need different ports", cfg.TLS.Listen)
 	}
+	if cfg.ReusePort && strings.HasPrefix(cfg.Listen, UnixPrefix) {
+		c.fail("reuse_port", "cannot be used with the unix: socket in listen, which one process has for itself; give each process a listen address of its own, or use a TCP address")
+	}
 	for _, listen := range []string{cfg.Listen, cfg.TLS.Listen} {
 		if listen != "" {
 			c.listens(listen)

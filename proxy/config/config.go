@@ -21,11 +21,13 @@ type Config struct {
 	Listen string `yaml:"listen"` // host:port or unix:/path; empty: only over TLS
 	// UnixPermissions are the permissions of Listen's socket, if Listen is a unix: path.
 	UnixPermissions fs.FileMode `yaml:"unix_permissions"`
-	TLS             TLS         `yaml:"tls"`
-	Admin           string      `yaml:"admin"`                                                     // host:port; empty: no admin server
-	AdminHosts      []string    `yaml:"admin_hosts" list:"host names such as [locks.example.com]"` // besides localhost, IP addresses and Admin's host
-	Upstream        Upstream    `yaml:"upstream"`
-	Masters         Masters     `yaml:"masters"`
+	// ReusePort lets several processes of the same user listen on Listen and TLS.Listen.
+	ReusePort  bool     `yaml:"reuse_port" oneof:"no yes"`
+	TLS        TLS      `yaml:"tls"`
+	Admin      string   `yaml:"admin"`                                                     // host:port; empty: no admin server
+	AdminHosts []string `yaml:"admin_hosts" list:"host names such as [locks.example.com]"` // besides localhost, IP addresses and Admin's host
+	Upstream   Upstream `yaml:"upstream"`
+	Masters    Masters  `yaml:"masters"`
 
 	// UpstreamConnections says whether each client has its own connection to the upstream.
 	UpstreamConnections string `yaml:"upstream_connections" oneof:"own shared"`

@@ -21,7 +21,7 @@ master_timeout: 50ms
 
 const (
 	wantURL        = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
-	wantTop        = "listen, unix_permissions, tls, admin, admin_hosts, upstream, masters, upstream_connections, locks, ignore, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
+	wantTop        = "listen, unix_permissions, reuse_port, tls, admin, admin_hosts, upstream, masters, upstream_connections, locks, ignore, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
 	wantListen     = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration   = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
 	wantLeastDelay = "is too short; it must be 2.04s at least with master_timeout 50ms and clock_drift 0.01, because a proxy may take that long to write a master's marker, and the master must not vote before that"
@@ -105,6 +105,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{`listen: ""`, `f.yaml:1: listen: is empty and tls.listen is not set, so no client could connect`},
 		{"unix_permissions: 0855", `f.yaml:9: unix_permissions: "0855" is not an octal mode from 0600 to 0777; the proxy itself must be able to read and write`},
 		{"unix_permissions: 0070", `f.yaml:9: unix_permissions: "0070" is not an octal mode from 0600 to 0777; the proxy itself must be able to read and write`},
+		{"reuse_port: true", `f.yaml:9: reuse_port: "true" is not allowed here; allowed: no, yes`},
 		{"tls: {cert: x}", `f.yaml:9: tls: "cert" is not known here; allowed: listen, cert_file, key_file, ca_cert_file, auth_clients`},
 		{"tls: {listen: unix:/x}", `f.yaml:9: tls.listen: "unix:/x" is not an address with a port from 0 to 65535; allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380`},
 		{"tls: {cert_file: x}", `f.yaml:9: tls.cert_file: is not an absolute path; write one that begins with /`},
@@ -225,6 +226,7 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: none\nmasters: embedded\nlisten: unix:/s\n", ""},
 		{"upstream: unix:///s\nmasters: [unix:///s]\nlisten: unix:/s\n", "f:1: upstream: /s is the proxy's own listen address\n" +
 			"f:2: masters[0]: /s is the proxy's own listen address"},
+		{"listen: unix:/s\nupstream: none\nmasters: embedded\nreuse_port: yes\n", "f:4: reuse_port: cannot be used with the unix: socket in listen, which one process has for itself; give each process a listen address of its own, or use a TCP address"},
 		{"upstream: redis://h\nlocks: learn\n", ""}, // without masters
 		{"upstream: none\nmasters: embedded\nlocks: learn\n", "f:3: locks: cannot be learned without an upstream, which would serve the keys; write - match: \"*\", because every key is a lock there"},
 		{"upstream: redis://h\nlocks: lern\n", "f: masters: is missing; list the URLs of the lock masters, or write embedded to try it out\n" +

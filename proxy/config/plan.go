@@ -26,6 +26,7 @@ func PlanReload(old, next *Config) (Plan, error) {
 	r := reloadReader{old: old, next: next, plan: Plan{Replaced: -1, Added: next.Masters.Count()}}
 	r.fixed("listen", old.Listen, next.Listen)
 	r.fixed("unix_permissions", old.UnixPermissions.String(), next.UnixPermissions.String())
+	r.fixed("reuse_port", YesNo(old.ReusePort), YesNo(next.ReusePort))
 	r.fixed("tls.listen", old.TLS.Listen, next.TLS.Listen)
 	r.fixed("admin", old.Admin, next.Admin)
 	r.fixed("log.format", old.Log.Format, next.Log.Format)

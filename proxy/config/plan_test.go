@@ -89,6 +89,7 @@ func TestReloadRefusals(t *testing.T) {
 	const restart = " by a reload, only by a restart"
 	for _, row := range []struct{ from, to, want string }{
 		{"6380", "6381", "f.yaml:1: listen: cannot be changed from 127.0.0.1:6380 to 127.0.0.1:6381" + restart},
+		{"6380\n", "6380\nreuse_port: yes\n", "f.yaml:2: reuse_port: cannot be changed from no to yes" + restart},
 		{"127.0.0.1:9380", `""`, "f.yaml:2: admin: cannot be changed from 127.0.0.1:9380 to -" + restart},
 		{"  level: info", "  level: debug\n  format: json", "f.yaml:13: log.format: cannot be changed from text to json" + restart},
 		{"redis://u:hunter1@up:1", "embedded", "f.yaml:3: upstream: cannot be changed from up:1 to embedded" + restart},

@@ -90,6 +90,14 @@ func ShortDuration(d time.Duration) string {
 // Timestamp is a time as text, for people and programs.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// YesNo is a bool in the file's words.
+func YesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
 // Plural returns a number with its noun: 1 master, 3 masters.
 func Plural(n int, what string) string {
 	if n == 1 {

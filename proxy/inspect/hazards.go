@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -143,6 +144,20 @@ func slowHazards(cfg *config.Config) []Hazard {
 	if longest := (retries+1)*cfg.MasterTimeout + retries*cfg.Retry.Delay; longest > patientClients {
 		found.add(hazardWarning, "slow", "", "a lock command may take %s, by master_timeout (%s), retry.count (%d) and retry.delay (%s), and many clients wait for 2s only: lower them, or give the clients more time",
 			config.ShortDuration(longest), config.ShortDuration(cfg.MasterTimeout), cfg.Retry.Count, config.ShortDuration(cfg.Retry.Delay))
+	}
+	return found
+}
+
+// migrateSetting is 1 if the kernel gives clients that a closing listener has not accepted to the
+// other listeners on its address.
+const migrateSetting = "/proc/sys/net/ipv4/tcp_migrate_req"
+
+// reusePortHazards is a kernel that resets clients when one of several processes ends. Old kernels
+// cannot do better. So only -check reports it, and no metric does.
+func reusePortHazards(cfg *config.Config, setting string) []Hazard {
+	var found hazardList
+	if text, _ := os.ReadFile(setting); cfg.ReusePort && strings.TrimSpace(string(text)) != "1" {
+		found.add(hazardWarning, "reset", "", "reuse_port: a process that ends resets clients that are just connecting; let the kernel give them to the other processes: sysctl net.ipv4.tcp_migrate_req=1 (Linux 5.14 or later)")
 	}
 	return found
 }

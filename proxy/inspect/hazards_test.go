@@ -3,6 +3,8 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -177,6 +179,26 @@ func TestSettingsThatAreTooSlowForClients(t *testing.T) {
 		found := slowHazards(&config.Config{MasterTimeout: row.timeout, Retry: config.Retry{Count: row.count, Delay: row.delay}})
 		if (len(found) > 0) != row.slow {
 			t.Errorf("%v: %v", row, found)
+		}
+	}
+}
+
+// With reuse_port the kernel must move clients from a closing listener to another, or they are reset.
+func TestKernelThatResetsClients(t *testing.T) {
+	setting := filepath.Join(t.TempDir(), "tcp_migrate_req")
+	for _, row := range []struct {
+		text  string // "": an old kernel, without the setting
+		reuse bool
+		found bool
+	}{{"1\n", true, false}, {"0\n", true, true}, {"", true, true}, {"0\n", false, false}} {
+		os.Remove(setting)
+		if row.text != "" {
+			if err := os.WriteFile(setting, []byte(row.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found := reusePortHazards(&config.Config{ReusePort: row.reuse}, setting); (len(found) > 0) != row.found {
+			t.Errorf("%+v: %v", row, found)
 		}
 	}
 }

@@ -50,6 +50,7 @@ func settingsOf(cfg *config.Config) settingList {
 	if strings.HasPrefix(cfg.Listen, config.UnixPrefix) {
 		row("unix_permissions", fmt.Sprintf("%#o", cfg.UnixPermissions))
 	}
+	row("reuse_port", config.YesNo(cfg.ReusePort))
 	row("tls.listen", orDash(cfg.TLS.Listen))
 	if cfg.TLS.Listen != "" {
 		row("tls", cfg.TLS.Describe())
