@@ -32,7 +32,7 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 		}
 		h.forwardForReply(cmd, to)
 	case "eval", "eval_ro", "evalsha", "evalsha_ro":
-		h.noteLocking(cmd, to, h.service.Scripts.Learn(name, cmd.Args))
+		h.noteLocking(cmd.Args, &to, h.service.Scripts.Learn(name, cmd.Args))
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	default:
 		switch {
@@ -49,7 +49,7 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
 func (h *handler) forwardForReply(cmd wire.Command, to route.Route) {
 	spec := to.Spec
-	h.noteLocking(cmd, to, scripts.Shape{})
+	h.noteLocking(cmd.Args, &to, scripts.Shape{})
 	if settings := h.Env.Active.Load(); spec.Is(command.Shareable) && h.mayShare(settings) {
 		yes, refusal := h.Share(cmd, h.client.Version, settings)
 		if refusal != "" {

@@ -5,19 +5,23 @@ import (
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/unruled"
-	"redlock-proxy/proxy/wire"
 )
 
 // noteLocking looks whether a command that is about to be forwarded belongs to a lock that no rule matches.
-func (h *handler) noteLocking(cmd wire.Command, to route.Route, script scripts.Shape) {
-	if h.service.Unruled == nil || !to.Spec.Is(command.Locking) || !to.Spec.ArityOK(len(cmd.Args)) {
+func (h *handler) noteLocking(args [][]byte, to *route.Route, script scripts.Shape) {
+	if h.service.Unruled == nil || !to.Spec.Is(command.Locking) || !to.Spec.ArityOK(len(args)) {
 		return
 	}
-	h.service.Unruled.See(unruled.Command{
-		Name: to.Spec.Name, Args: cmd.Args, Keys: to.Keys, DB: h.database(), Client: h, Watching: h.watched.upstream,
-		Script: script, Ignored: h.Env.Active.Load().Config.Ignore,
+	h.service.Unruled.See(&unruled.Command{
+		Name: to.Spec.Name, Args: args, Keys: to.Keys, DB: h.database(), Client: h, Script: script, Now: h.Env.Clock.Now(),
 	})
 }
 
 // Library is how the client's library calls itself. It implements unruled.Client.
 func (h *handler) Library() string { return h.client.LibName }
+
+// Watches implements unruled.Client.
+func (h *handler) Watches() bool { return h.watched.upstream }
+
+// Ignored implements unruled.Client.
+func (h *handler) Ignored() []string { return h.Env.Active.Load().Config.Ignore }

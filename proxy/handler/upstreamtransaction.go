@@ -100,7 +100,7 @@ func (h *handler) continueUpstream(name string, cmd wire.Command, to route.Route
 			h.relay(cmd, upstream.Expectation{Kind: upstream.Stream})
 		}
 	default:
-		h.noteLocking(cmd, to, h.service.Scripts.Learn(name, cmd.Args))
+		h.noteLocking(cmd.Args, &to, h.service.Scripts.Learn(name, cmd.Args))
 		h.transaction.Queued(name, cmd.Args, to)
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	}

@@ -27,8 +27,10 @@
 //
 // # What a caller may rely on
 //
-// See allocates only for a pattern that is new. It holds one mutex for a few lines and during no I/O. All memory
-// is bounded: by a table of recent acquires, and by the number of patterns. A Watch reads no reply, so it takes a
-// refused acquire for one that was granted, unless it knows the holder. It keeps no value, and one key of each
-// pattern, which it shows to nobody. Any number of goroutines may use a Watch. It starts none.
+// See is called for every SET and DEL that is forwarded, so it asks no clock, takes no lock and allocates nothing, until
+// a key that was taken is given back. Then it holds one mutex for a few lines and during no I/O, and it allocates only
+// for a pattern that is new. All memory is bounded: by a table of recent acquires, where a new key makes an older
+// one be forgotten, and by the number of patterns. A Watch reads no reply, so it takes a refused acquire for one that
+// was granted, unless it knows the holder. A key seems to be taken for some seconds longer than its TTL. A Watch keeps no
+// value, and one key of each pattern, which it shows to nobody. Any number of goroutines may use a Watch. It starts none.
 package unruled

@@ -1,16 +1,40 @@
 package unruled
 
-import "redlock-proxy/proxy/scripts"
+import (
+	"sync/atomic"
+	"time"
 
-// A taken is a key that somebody took.
-type taken struct {
-	key    uint64 // a hash of the database and the key; 0: this place is free
-	script uint64 // the ID of the text that took it
-	client int64
-	until  int64 // Unix time in ms
-	how    acquire
-	lasts  bool // it has a TTL, so a DEL by the same client ends it early
+	"redlock-proxy/proxy/scripts"
+)
+
+// A taken says how somebody took a key, in one word: until when (in ticks, 32 bits), by whom (30 bits), and an acquire.
+type taken uint64
+
+const (
+	acquireBits = 2
+	byBits      = 30
+	byMask      = 1<<byBits - 1
+	tickBits    = 30 // a tick has 2^30 ns, about a second
+)
+
+// longestLife bounds a TTL.
+const longestLife = 30 * 24 * time.Hour
+
+// nobody is who took a key that no DEL gives back.
+const nobody = 0
+
+// newTaken returns the taken of an acquire. by is the ID of a script, or of a client, or nobody. The time may be a second
+// late, so the life gets two ticks more: it must not seem to be over before it is.
+func newTaken(how acquire, by uint64, now int64, life time.Duration) taken {
+	until := uint64(now+int64(life))>>tickBits + 2
+	return taken(until<<(byBits+acquireBits) | by&byMask<<acquireBits | uint64(how))
 }
+
+func (t taken) lasts(now int64) bool { return uint64(t)>>(byBits+acquireBits) > uint64(now)>>tickBits }
+
+func (t taken) by(id uint64) bool { return uint64(t)>>acquireBits&byMask == id&byMask }
+
+func (t taken) how() acquire { return acquire(t & (1<<acquireBits - 1)) }
 
 // An acquire is a way to take a key.
 type acquire uint8
@@ -49,61 +73,48 @@ func (r release) text(s scripts.Shape) string {
 }
 
 // endsBy tells whether a command belongs to a key that was taken so.
-func (t *taken) endsBy(how release, c Command) bool {
+func (t taken) endsBy(how release, c *Command) bool {
 	s := c.Script
 	switch {
 	case how == byComparison:
 		return true
 	case how == byDeletion:
-		return t.how != byText && t.lasts && t.client == c.Client.ID()
-	case t.how == byText:
-		return s.ID != t.script && s.Deletes
+		return t.how() != byText && t.by(uint64(c.Client.ID()))
+	case t.how() == byText:
+		return s.Deletes && !t.by(s.ID)
 	}
 	return s.ID == 0 || s.Deletes || s.Extends
 }
 
-const (
-	sets = 1024
-	ways = 4 // places in a set
-)
+// places bounds the keys that are remembered.
+const places = 8192
 
-// recent holds the keys that were taken of late. A key has its place in one set. Where there is no room, the key
-// that ends first makes room.
-type recent [sets][ways]taken
-
-// find returns the entry of a key that has not ended, or nil.
-func (r *recent) find(key uint64, now int64) *taken {
-	set := &r[key%sets]
-	for i := range set {
-		if set[i].key == key && set[i].until > now {
-			return &set[i]
-		}
-	}
-	return nil
+// recent holds the keys that were taken of late. A key has one place there, and makes the key that had it be forgotten.
+// No mutex is held. So if two goroutines take two keys that have one place at the same moment, one of the keys
+// may get what belongs to the other, and one use of it is missed or counted in vain.
+type recent [places]struct {
+	key   atomic.Uint64 // a hash of the database and the key; 0: this place is free
+	taken atomic.Uint64
 }
 
-// add puts t in. A command changes nothing while the key is there: it was refused. A script replaces what is there,
-// because one that releases may look like one that takes, and belongs to the next that takes.
-func (r *recent) add(t taken, now int64) {
-	if old := r.find(t.key, now); old != nil {
-		if t.how == byText && old.how == byText {
-			*old = t
-		}
-		return
+// find returns how a key was taken, if that has not ended.
+func (r *recent) find(key uint64, now int64) (t taken, ok bool) {
+	place := &r[key%places]
+	if place.key.Load() != key {
+		return 0, false
 	}
-	set := &r[t.key%sets]
-	place := &set[0]
-	for i := range set {
-		if set[i].key == t.key { // it has ended
-			place = &set[i]
-			break
-		}
-		if set[i].until < place.until {
-			place = &set[i]
-		}
-	}
-	*place = t
+	t = taken(place.taken.Load())
+	return t, t.lasts(now)
 }
+
+func (r *recent) add(key uint64, t taken) {
+	place := &r[key%places]
+	place.taken.Store(uint64(t))
+	place.key.Store(key)
+}
+
+// remove returns false if the key is not there any more.
+func (r *recent) remove(key uint64) bool { return r[key%places].key.CompareAndSwap(key, 0) }
 
 // unreadAfter is for how long a text stays unknown before it counts, in ms. A client sends it after NOSCRIPT, so it is
 // longer than an answer takes.

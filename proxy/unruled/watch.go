@@ -3,7 +3,6 @@ package unruled
 import (
 	"hash/maphash"
 	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -18,20 +17,21 @@ import (
 
 // A Command is one that the proxy forwards. A Watch keeps nothing of it.
 type Command struct {
-	Name     string   // in lower case
-	Args     [][]byte // with the name
-	Keys     []int    // the indexes of the arguments that are keys
-	DB       int
-	Client   Client
-	Watching bool          // the client watches keys, so it compares before it deletes
-	Script   scripts.Shape // for EVAL and EVALSHA
-	Ignored  []string      // globs; a use of a key that one of them matches is not reported
+	Name   string   // in lower case
+	Args   [][]byte // with the name
+	Keys   []int    // the indexes of the arguments that are keys
+	DB     int
+	Client Client
+	Script scripts.Shape // for EVAL and EVALSHA
+	Now    int64         // a coarse time in ns, from any beginning
 }
 
 // A Client is the connection on which a command came.
 type Client interface {
 	ID() int64
-	Library() string // by its own account; "" if it does not say
+	Library() string   // by its own account; "" if it does not say
+	Watches() bool     // it watches keys, so it compares before it deletes
+	Ignored() []string // globs; a use of a key that one of them matches is not reported
 }
 
 // A Watch sees the forwarded commands that locks use, and remembers the patterns of keys that are used as locks.
@@ -39,11 +39,11 @@ type Watch struct {
 	log    *slog.Logger
 	seed   maphash.Seed
 	writes atomic.Uint64
+	uses   atomic.Int64
+	recent recent
 
 	mu       sync.Mutex
-	recent   recent
 	patterns patterns
-	uses     int64
 	unread   unread
 }
 
@@ -63,24 +63,24 @@ const (
 const mostKeys = 16
 
 // See looks at a command.
-func (w *Watch) See(c Command) {
+func (w *Watch) See(c *Command) {
 	if len(c.Keys) == 0 {
 		return
 	}
 	switch c.Name {
 	case "set":
-		switch condition, life := readSet(c.Args[3:]); condition {
+		switch condition, ttl := readSet(c.Args); condition {
 		case ifAbsent:
-			w.take(c, taken{how: bySet, lasts: life > 0}, life)
+			w.take(c, bySet, ttl)
 		case ifEqual:
 			w.giveBack(c, c.Keys[0], byComparison)
 		case always:
-			w.sample(c.Args[c.Keys[0]])
+			w.sample(c)
 		}
 	case "setex", "psetex":
-		w.sample(c.Args[c.Keys[0]])
+		w.sample(c)
 	case "setnx":
-		w.take(c, taken{how: bySetNX, lasts: true}, setnxLife)
+		w.take(c, bySetNX, 0)
 	case "delex", "delifeq":
 		if len(c.Args) > 2 {
 			w.giveBack(c, c.Keys[0], byComparison)
@@ -92,11 +92,11 @@ func (w *Watch) See(c Command) {
 			w.giveBack(c, at, byDeletion)
 		}
 	case "eval", "evalsha", "fcall":
-		if c.Name == "evalsha" && c.Script.ID == 0 && !w.noteUnread(c.Args[1]) {
+		if c.Name == "evalsha" && c.Script.ID == 0 && !w.noteUnread(c) {
 			return // the upstream may not know the text either, and then the client sends it
 		}
 		if !w.giveBack(c, c.Keys[0], byScript) && c.Script.Takes {
-			w.take(c, taken{how: byText, script: c.Script.ID}, 0)
+			w.take(c, byText, 0)
 		}
 	}
 }
@@ -110,87 +110,104 @@ const (
 	ifThere
 )
 
-// readSet reads the options of SET: its condition, and the TTL. The TTL is 0 if there is none, or if it is no
-// positive number.
-func readSet(options [][]byte) (is condition, life time.Duration) {
-	for i := 0; i < len(options); i++ {
-		word := options[i]
-		next := func() time.Duration {
-			if i++; i < len(options) {
-				if n, ok := resp.ParseDecimal(options[i]); ok && n > 0 {
-					return time.Duration(min(n, math.MaxInt64/int64(time.Second)))
-				}
+// readSet reads the options of SET: its condition, and where the last TTL's unit is. This is 0 if there is none.
+func readSet(args [][]byte) (is condition, ttl int) {
+	for i := 3; i < len(args); i++ {
+		switch word := args[i]; {
+		case len(word) == 2 && word[1]|0x20 == 'x':
+			switch word[0] | 0x20 {
+			case 'n':
+				is = ifAbsent
+			case 'x':
+				is = ifThere
+			case 'e', 'p':
+				ttl = i
+				i++
 			}
-			return 0
-		}
-		switch {
-		case wire.IsWord(word, "NX"):
-			is = ifAbsent
-		case wire.IsWord(word, "XX"):
-			is = ifThere
-		case wire.IsWord(word, "IFEQ") && i+1 < len(options):
+		case len(word) != 4:
+		case wire.IsWord(word, "EXAT"), wire.IsWord(word, "PXAT"):
+			ttl = i
+			i++
+		case wire.IsWord(word, "IFEQ") && i+1 < len(args):
 			is = ifEqual
 			i++
-		case wire.IsWord(word, "EX"):
-			life = next() * time.Second
-		case wire.IsWord(word, "PX"):
-			life = min(next(), math.MaxInt64/time.Millisecond) * time.Millisecond
-		case wire.IsWord(word, "EXAT"), wire.IsWord(word, "PXAT"):
-			if next() > 0 {
-				life = unknownLife // the clocks may differ
-			}
 		}
 	}
-	return is, life
+	return is, ttl
 }
 
-// take remembers that the client took the first key, unless somebody has it: then this was refused.
-func (w *Watch) take(c Command, t taken, life time.Duration) {
-	if life == 0 {
-		life = unknownLife
+// readLife returns the TTL whose unit is there. It is 0 if there is none, or if it is no positive number.
+func readLife(args [][]byte, ttl int) time.Duration {
+	if ttl == 0 || ttl+1 == len(args) {
+		return 0
 	}
-	now := time.Now()
-	t.key, t.client, t.until = w.hash(c.DB, c.Args[c.Keys[0]]), c.Client.ID(), now.Add(life).UnixMilli()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.recent.add(t, now.UnixMilli())
+	n, ok := resp.ParseDecimal(args[ttl+1])
+	switch unit := args[ttl]; {
+	case !ok || n <= 0:
+		return 0
+	case wire.IsWord(unit, "EX"):
+		return time.Duration(min(n, int64(longestLife/time.Second))) * time.Second
+	case wire.IsWord(unit, "PX"):
+		return time.Duration(min(n, int64(longestLife/time.Millisecond))) * time.Millisecond
+	}
+	return unknownLife // the clocks may differ
+}
+
+// take remembers that the client took the first key, unless somebody has it: then this was refused. ttl is what
+// readSet says of a SET. Only a script replaces a script, because one that releases may look like one that takes, and
+// belongs to the next that takes.
+func (w *Watch) take(c *Command, how acquire, ttl int) {
+	key := w.hash(c.DB, c.Args[c.Keys[0]])
+	if old, ok := w.recent.find(key, c.Now); ok && (how != byText || old.how() != byText) {
+		return
+	}
+	by, life := uint64(c.Client.ID()), setnxLife
+	switch how {
+	case bySet:
+		if life = readLife(c.Args, ttl); life == 0 {
+			by, life = nobody, unknownLife
+		}
+	case byText:
+		by, life = c.Script.ID, unknownLife
+	}
+	w.recent.add(key, newTaken(how, by, c.Now, life))
 }
 
 // giveBack reports a use if a key was taken in a way to which this release belongs.
-func (w *Watch) giveBack(c Command, at int, how release) (belongs bool) {
-	if how == byDeletion && c.Watching {
+func (w *Watch) giveBack(c *Command, at int, how release) (belongs bool) {
+	key := w.hash(c.DB, c.Args[at])
+	t, ok := w.recent.find(key, c.Now)
+	if !ok {
+		return false
+	}
+	if how == byDeletion && c.Client.Watches() {
 		how = byComparison
 	}
-	found, belongs := w.count(c, c.Args[at], how)
-	if found.Match != "" {
+	if !t.endsBy(how, c) || !w.recent.remove(key) {
+		return false
+	}
+	if anyMatches(c.Client.Ignored(), c.Args[at]) {
+		return true
+	}
+	w.uses.Add(1)
+	if found := w.count(c, c.Args[at], t.how(), how); found.Match != "" {
 		w.log.Warn("keys that look like locks match no lock rule, so they are on the upstream alone; add the rule to locks, or a glob to ignore",
 			"rule", found.Rule(), "shape", found.Shape, "library", found.Library)
 	}
-	return belongs
+	return true
 }
 
 // count returns the pattern if it is new.
-func (w *Watch) count(c Command, key []byte, how release) (found Found, belongs bool) {
-	hash, now := w.hash(c.DB, key), time.Now()
+func (w *Watch) count(c *Command, key []byte, how acquire, release release) (found Found) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.recent.find(hash, now.UnixMilli())
-	if t == nil || !t.endsBy(how, c) {
-		return Found{}, false
-	}
-	shape := t.how
-	*t = taken{}
-	if anyMatches(c.Ignored, key) {
-		return Found{}, true
-	}
-	w.uses++
-	pattern := w.patterns.count(key, c.DB, now)
+	pattern := w.patterns.count(key, c.DB, time.Now())
 	if pattern == nil || pattern.Shape != "" {
-		return Found{}, true
+		return Found{}
 	}
-	pattern.Shape = shape.text() + ", then " + how.text(c.Script)
+	pattern.Shape = how.text() + ", then " + release.text(c.Script)
 	pattern.Library = strings.ToValidUTF8(c.Client.Library(), "?")
-	return *pattern, true
+	return *pattern
 }
 
 // sampleEvery says of how many writes one is looked at.
@@ -198,13 +215,13 @@ const sampleEvery = 64
 
 // sample looks at some of the writes that ask for no holder. Where a pattern matches their keys, its keys are not
 // all locks.
-func (w *Watch) sample(key []byte) {
-	if w.writes.Add(1)%sampleEvery != 0 {
+func (w *Watch) sample(c *Command) {
+	if w.uses.Load() == 0 || w.writes.Add(1)%sampleEvery != 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.patterns.mark(key)
+	w.patterns.mark(c.Args[c.Keys[0]])
 }
 
 // UnreadNotice is for operators, if Unread.
@@ -218,10 +235,10 @@ func (w *Watch) Unread() bool {
 }
 
 // noteUnread tells whether the script's text stays unknown.
-func (w *Watch) noteUnread(sha []byte) bool {
-	hash, now := w.hash(0, sha), time.Now()
+func (w *Watch) noteUnread(c *Command) bool {
+	hash := w.hash(0, c.Args[1])
 	w.mu.Lock()
-	lasts, first := w.unread.add(hash, now.UnixMilli())
+	lasts, first := w.unread.add(hash, c.Now/int64(time.Millisecond))
 	w.mu.Unlock()
 	if first {
 		w.log.Info(UnreadNotice)
@@ -239,11 +256,7 @@ func (w *Watch) Found(rules route.Rules, ignored []string) []Found {
 }
 
 // Uses is the number of uses of all patterns, and of keys for whose pattern there was no room.
-func (w *Watch) Uses() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.uses
-}
+func (w *Watch) Uses() int64 { return w.uses.Load() }
 
 func (w *Watch) hash(db int, key []byte) uint64 {
 	// The database is mixed in afterwards, so that nothing is copied. 0 marks a free place.
