@@ -72,14 +72,13 @@ func Examples(t *testing.T, server *rig.Server) []Scenario {
 		t.Errorf("the keyed command %s has no example", name)
 	}
 	if len(newer) > 0 {
-		t.Logf("without an example, because they are newer than Redis %s: %s", examplesUpTo, strings.Join(newer, ", "))
+		t.Logf("not among these examples, because they are newer than Redis %s: %s", examplesUpTo, strings.Join(newer, ", "))
 	}
 	for name := range all {
 		if _, ok := keyed[name]; !ok {
 			t.Errorf("%s has examples, but the server has no such keyed command", name)
 		}
 	}
-	fill := placeholders(t, server)
 	var out []Scenario
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, text := range all[name] {
@@ -87,7 +86,12 @@ func Examples(t *testing.T, server *rig.Server) []Scenario {
 		}
 		out = append(out, arityScenario(name, keyed[name].arity))
 	}
-	for _, each := range out {
+	return filled(out, placeholders(t, server))
+}
+
+// filled puts what placeholders returns into the scenarios.
+func filled(scenarios []Scenario, fill map[string]string) []Scenario {
+	for _, each := range scenarios {
 		for i := range each.steps {
 			for j, arg := range each.steps[i].args {
 				if replacement, ok := fill[arg]; ok {
@@ -96,7 +100,7 @@ func Examples(t *testing.T, server *rig.Server) []Scenario {
 			}
 		}
 	}
-	return out
+	return scenarios
 }
 
 // placeholders are words of examples that only a running server can provide.
@@ -111,7 +115,7 @@ func placeholders(t *testing.T, server *rig.Server) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{
-		"K": "lock:{n}", "K2": "lock:{n}:2", "K3": "lock:{n}:3", "P": "plain:{n}",
+		"K": "lock:{n}", "K2": "lock:{n}:2", "K3": "lock:{n}:3", "P": "plain:{n}", "P:2": "plain:{n}:2",
 		"DUMPED": dump, "CLOSEDPORT": strconv.Itoa(rig.FreePort(t)),
 		"INANHOUR": strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10),
 	}

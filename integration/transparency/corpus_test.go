@@ -53,23 +53,22 @@ func TestEveryKeyedCommand(t *testing.T) {
 	}
 }
 
+// inRedisWords changes the one error of Valkey that libraries know only in Redis's words.
+func inRedisWords(reply []byte) []byte {
+	if string(reply) == "-NOSCRIPT No matching script.\r\n" {
+		return []byte("-NOSCRIPT No matching script. Please use EVAL.\r\n")
+	}
+	return reply
+}
+
 // TestCorpusOverValkey: the commands of lock libraries get the same bytes from a proxy
-// over Valkey servers as from one Valkey server. One error is different: libraries know
-// it only in Redis's words.
+// over Valkey servers as from one Valkey server, but for that error.
 func TestCorpusOverValkey(t *testing.T) {
 	layer.Only(t, layer.Long, "runs over Valkey")
 	rig.Need(t, rig.ValkeyServer)
 	c := rig.StartServersOf(t, "valkey-server")
 	c.Proxy = c.AddProxy(t, rig.Options{})
-	plain := rig.NewServer(t, "plain")
-	plain.Binary = "valkey-server"
-	plain.Start(t)
-	inRedisWords := func(reply []byte) []byte {
-		if string(reply) == "-NOSCRIPT No matching script.\r\n" {
-			return []byte("-NOSCRIPT No matching script. Please use EVAL.\r\n")
-		}
-		return reply
-	}
+	plain := startOf(t, "valkey-server", "plain")
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
 			d := corpus.Differential{Plain: plain, Addr: c.Proxy.Addr(), Protocol: protocol, States: c.WaitQuorumStates, Reword: inRedisWords}
