@@ -4,9 +4,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/endpoint"
 )
 
 // reloadHeader must be in POST /reload, with any value. A web page cannot make a browser
@@ -33,13 +33,13 @@ func mayName(host string, cfg *config.Config) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "" || host == "localhost" {
+	host = endpoint.CanonicalHost(host)
+	if _, err := netip.ParseAddr(host); err == nil || host == "" {
 		return true
 	}
 	listens, _, _ := net.SplitHostPort(cfg.Admin)
 	for _, name := range append([]string{listens}, cfg.AdminHosts...) {
-		if host == strings.TrimSuffix(strings.ToLower(name), ".") {
+		if host == endpoint.CanonicalHost(name) {
 			return true
 		}
 	}

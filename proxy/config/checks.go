@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -135,8 +136,8 @@ func samePort(a, b string) bool {
 
 // EveryAddress tells whether a listener on host listens on every address of this machine.
 func EveryAddress(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "" || ip != nil && ip.IsUnspecified()
+	ip, _ := netip.ParseAddr(endpoint.CanonicalHost(host))
+	return host == "" || ip.IsUnspecified()
 }
 
 // reaches tells whether a server's address is the address on which the proxy listens, so
@@ -153,6 +154,6 @@ func reaches(server endpoint.Endpoint, listen string) bool {
 	if !EveryAddress(listenHost) {
 		return true // samePort: the hosts are equal
 	}
-	ip := net.ParseIP(serverHost)
-	return EveryAddress(serverHost) || ip != nil && ip.IsLoopback()
+	ip, _ := netip.ParseAddr(endpoint.CanonicalHost(serverHost))
+	return EveryAddress(serverHost) || ip.IsLoopback()
 }

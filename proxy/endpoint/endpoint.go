@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -97,13 +98,20 @@ func CanonicalAddress(address string) string {
 	if err != nil {
 		return address
 	}
+	return net.JoinHostPort(CanonicalHost(host), port)
+}
+
+// CanonicalHost gives all spellings of one host the same form: a name in lower case and without a final
+// dot, or an IP address without brackets. localhost is one.
+func CanonicalHost(host string) string {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if ip := net.ParseIP(host); ip != nil {
-		host = ip.String()
-	} else if host == "localhost" {
-		host = "127.0.0.1"
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return ip.Unmap().String()
 	}
-	return net.JoinHostPort(host, port)
+	if host == "localhost" {
+		return "127.0.0.1"
+	}
+	return host
 }
 
 // Options are go-redis settings for a question off the hot path: one attempt, bounded by
