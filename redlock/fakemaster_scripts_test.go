@@ -442,18 +442,28 @@ func TestFakeMasterDumpsWhatItCanRestore(t *testing.T) {
 // and on a fake one, with the same keys.
 func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 	live := startLiveMaster(t)
+	live.must("SET", "k", "v")
+	const payload = "the payload of v" // each server has its own
+	with := func(its []byte, command []string) (out []string) {
+		for _, word := range command {
+			out = append(out, strings.ReplaceAll(word, payload, string(its)))
+		}
+		return out
+	}
+	its := live.dump("k")
+	live.must("DEL", "k")
 	directFake(func(fake *fakeSession) {
 		for _, before := range [][]string{{"DEL", "k"}, {"SET", "k", "v"}, {"SET", "k", "v", "PX", "60000"}, {"SET", "k", "other"}} {
 			for _, run := range [][]string{
 				{stream.ReleaseScript, "v", "-1"}, {stream.ReleaseScript, "v", "-2"}, {stream.ReleaseScript, "v", "50000"}, {stream.ReleaseScript, "v", "70000"},
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
 				{renew.Script, "v", "50000", "string"}, {renew.Script, "v", "70000", "string"},
-				{deleteScript, "dump", string(dumpString("v"))}, {swapScript, "v", "w"},
+				{deleteScript, "dump", payload}, {swapScript, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"}, {deleteAnyway}, {extendIfMine, "v", "50000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
 				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {
-					want, got := live.do(do...), fake.do(do...)
+					want, got := live.do(with(its, do)...), fake.do(with(dumpString("v"), do)...)
 					if string(do[0]) == "PTTL" {
 						want, got = roundSeconds(want), roundSeconds(got)
 					}

@@ -9,7 +9,7 @@ import (
 
 // Highest unites two copies of counters: it has the higher number wherever they differ. Counters are the
 // integer of a string, those of a hash's fields, and a sorted set's scores. It returns false if the copies
-// differ in anything else. A copy that is made of both has no TTLs of single fields.
+// differ in anything else, or if each is ahead somewhere and fields have TTLs, which would be lost.
 func Highest(a, b Image) (Image, bool) {
 	v, w := rdb.Read(a.Dump), rdb.Read(b.Dump)
 	if v.Kind != w.Kind || v.Kind == rdb.Unknown || len(v.Items) != len(w.Items) {
@@ -39,6 +39,9 @@ func Highest(a, b Image) (Image, bool) {
 		return a, true
 	case !ahead:
 		return b, true
+	}
+	if rdb.HasFieldTTLs(a.Dump) || rdb.HasFieldTTLs(b.Dump) {
+		return a, false
 	}
 	return Image{Dump: rdb.Dump(v), PTTL: a.PTTL, Now: a.Now}, true
 }

@@ -178,6 +178,12 @@ func TestHashesWithFieldTTLs(t *testing.T) {
 		if !Same(payload, plain) {
 			t.Errorf("%s: not the same as without TTLs", name)
 		}
+		if !HasFieldTTLs(payload) {
+			t.Errorf("%s: it is not told from a hash without TTLs", name)
+		}
+	}
+	if HasFieldTTLs(plain) || HasFieldTTLs(nil) {
+		t.Error("a hash without TTLs has some")
 	}
 	if Read(sealed(12, typeHashExpiringValkey, rdbLength(1), rdbText("f"), rdbText("1"), never)).Kind != Unknown {
 		t.Error("Valkey's type is read in a payload of Redis, whose unreleased type of that number is another")

@@ -48,6 +48,12 @@ func Read(dump []byte) Value {
 	return v
 }
 
+// HasFieldTTLs tells whether a payload is of a hash whose fields may expire, each at its own time.
+func HasFieldTTLs(dump []byte) bool {
+	value, _, ok := Open(dump)
+	return ok && slices.Contains([]payloadType{typeHashExpiringValkey, typeHashExpiring, typeHashListpackExpiring}, payloadType(value[0]))
+}
+
 // StringValue is the string in a payload. It returns false for any other type.
 func StringValue(dump []byte) ([]byte, bool) {
 	value, _, ok := Open(dump)

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Version is the RDB version that Dump writes, which is Redis 7.0's.
-const Version = 10
+// writtenVersion is the RDB version that Dump writes, which is Redis 4.0's.
+const writtenVersion = 8
 
 // Dump encodes a value in the plainest of Redis's encodings, so that every server
-// since 7.0 can RESTORE it. Equal values give equal payloads. Dump may sort v's items.
+// since 4.0 can RESTORE it. Equal values give equal payloads. Dump may sort v's items.
 // It returns nil for an Unknown value.
 func Dump(v Value) []byte {
 	types := [...]payloadType{String: typeString, List: typeList, Set: typeSet, SortedSet: typeSortedSet, Hash: typeHash}
@@ -31,7 +31,7 @@ func Dump(v Value) []byte {
 			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v.Scores[i]))
 		}
 	}
-	out = binary.LittleEndian.AppendUint16(out, Version)
+	out = binary.LittleEndian.AppendUint16(out, writtenVersion)
 	return binary.LittleEndian.AppendUint64(out, checksum(out))
 }
 
