@@ -37,8 +37,8 @@ func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 	}
 	looks := &looks{}
 	return l.settings().Retry.Again(ctx, false, func() Outcome {
-		o, missed := l.release(r, looks, nil)
-		if missed == nil {
+		o, missed := l.release(r, looks)
+		if !missed {
 			return o
 		}
 		turn, err := l.lanes.Enter(ctx, r.DB, []string{string(r.Key)}, lane.Queueing{Next: true})
@@ -46,7 +46,7 @@ func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 			return o // the client has gone
 		}
 		defer turn.Leave() // no request of this process comes between the look and the deletion
-		o, _ = l.release(r, looks, missed)
+		o, _ = l.release(r, looks)
 		return o
 	})
 }
@@ -60,31 +60,30 @@ func (r ReleaseRequest) limit(skew time.Duration) int64 {
 }
 
 // release deletes the value that could be held, if it was there when the request came.
-// Another client may have taken the lock since. If there are several such values, or none although
-// the key exists, they may be votes of a client that is just acquiring. If the deletion finds nothing,
-// the value may have grown or gone since the look. Then release returns it, and is called again with it.
-func (l *Locker) release(r ReleaseRequest, looks *looks, earlier *lookAnswer) (o Outcome, missed *lookAnswer) {
+// Another client may have taken the lock since, or have replaced its value: nobody knows. If there are
+// several such values, or none although the key exists, they may be votes of a client that is just
+// acquiring. If the deletion finds nothing, the value may have grown or gone since the look. Then missed
+// is true, and release is called again.
+func (l *Locker) release(r ReleaseRequest, looks *looks) (o Outcome, missed bool) {
 	b := l.look(r, looks)
 	o = b.Outcome()
 	if b.Verdict == Lost {
-		return o, nil
+		return o, false
 	}
 	o.Verdict = NoQuorum
 	if heardFrom(b.Answers) < o.Needed {
-		return o, nil
+		return o, false
 	}
 	values := looks.deletable(b.Answers)
-	if len(values) == 0 && b.Verdict == Won && earlier != nil && !earlier.counts() {
-		o.Verdict = Lost // it is gone, and another client has taken the lock
-	}
 	if len(values) != 1 {
-		return o, nil
+		o.Replaced = len(values) == 0 && b.Verdict == Won
+		return o, false
 	}
 	seen := values[0]
 	switch {
 	case seen.err != "" && r.Get:
 		o.Verdict, o.Err = b.Verdict, seen.err
-		return o, nil
+		return o, false
 	case seen.err != "":
 		o = l.releaseCollection(r)
 	default:
@@ -94,10 +93,9 @@ func (l *Locker) release(r ReleaseRequest, looks *looks, earlier *lookAnswer) (o
 	case Won:
 		o.Value = seen.value
 	case Lost:
-		o.Verdict = NoQuorum
-		return o, &seen
+		o.Verdict, missed = NoQuorum, true
 	}
-	return o, nil
+	return o, missed
 }
 
 func heardFrom[A any](answers []quorum.Answer[A]) (n int) {

@@ -73,7 +73,7 @@ func TestTimelineADELDeletesACounterThatGoesOn(t *testing.T) {
 		{"1", "-", Lost, "- - - - -"},
 		{"2", "1", NoQuorum, "1 1 1 1 1"},
 		{"1", tokenB, NoQuorum, "B B B B B"},
-		{tokenA, tokenB, Lost, "B B B B B"},
+		{tokenA, tokenB, NoQuorum, "B B B B B"},
 		{tokenA, tokenA + ", grown", Won, "- - - - -"},
 	} {
 		t.Run(row.is+" "+row.becomes, func(t *testing.T) {

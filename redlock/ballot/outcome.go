@@ -54,6 +54,9 @@ type Outcome struct {
 	// Outrun says that a quorum agreed, and that other requests were served before this one
 	// to the last try.
 	Outrun bool
+	// Replaced says that the value which a release found was replaced, or the lock was taken by
+	// another client, before it could be deleted.
+	Replaced bool
 	// Abandoned says that the client had gone, or sends no more, before the request was decided.
 	// Nobody knows what the answer would have been, and nothing was granted.
 	Abandoned bool
@@ -110,6 +113,8 @@ func (o Outcome) undecided() string {
 		return fmt.Sprintf("%d lock masters answered more than limits.lock_reply, so nobody knows what the command did", o.TooLong)
 	case o.Abandoned:
 		return "the command was given up, because the client has closed its side of the connection"
+	case o.Replaced:
+		return "another value has taken the place of the one that was found, and was spared; ask again to delete it"
 	case o.Outrun:
 		return "other clients were given tokens first, to the last try; ask again"
 	case o.Voting < o.Needed:
