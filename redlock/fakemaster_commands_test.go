@@ -92,17 +92,21 @@ var fakeCommands map[string]*fakeCommand
 
 func init() {
 	fakeCommands = map[string]*fakeCommand{
-		"PING":    {1, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return []byte("+PONG\r\n") }},
-		"AUTH":    {2, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return replyOK }},
-		"SELECT":  {2, false, (*fakeMaster).selectDB},
-		"CLIENT":  {2, false, (*fakeMaster).clientCommand},
-		"INFO":    {1, false, (*fakeMaster).info},
-		"SCAN":    {2, false, (*fakeMaster).scan},
-		"ROLE":    {1, false, (*fakeMaster).role},
-		"SCRIPT":  {2, false, (*fakeMaster).scriptCommand},
-		"TIME":    {1, false, (*fakeMaster).time},
-		"SET":     {3, true, (*fakeMaster).set},
-		"GET":     {2, true, (*fakeMaster).get},
+		"PING":   {1, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return []byte("+PONG\r\n") }},
+		"AUTH":   {2, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return replyOK }},
+		"SELECT": {2, false, (*fakeMaster).selectDB},
+		"CLIENT": {2, false, (*fakeMaster).clientCommand},
+		"INFO":   {1, false, (*fakeMaster).info},
+		"SCAN":   {2, false, (*fakeMaster).scan},
+		"ROLE":   {1, false, (*fakeMaster).role},
+		"SCRIPT": {2, false, (*fakeMaster).scriptCommand},
+		"TIME":   {1, false, (*fakeMaster).time},
+		"SET":    {3, true, (*fakeMaster).set},
+		"GET":    {2, true, (*fakeMaster).get},
+		"GETRANGE": {4, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+			e, _ := m.find(s.db, args[1])
+			return resp.AppendBulk(nil, e.value[:min(int64(len(e.value)), number(args[3])+1)])
+		}},
 		"INCR":    {2, true, (*fakeMaster).incr},
 		"GETSET":  {3, true, (*fakeMaster).getset},
 		"EXISTS":  {2, true, (*fakeMaster).exists},

@@ -50,7 +50,7 @@ func (c *liveConn) ask(frames []byte, n int) [][]byte { c.t.Helper(); return c.A
 func (c *liveConn) look(key string) effect.Image {
 	c.t.Helper()
 	for e := (&effect.Examination{Keys: [][]byte{[]byte(key)}}); ; {
-		x, err := e.Parse(c.ask(e.Append(nil), e.Replies()))
+		x, err := e.Parse(c.ask(e.Append(nil, 0), e.Replies()))
 		if err != nil || x.Failed {
 			c.t.Fatalf("no image of %s: %v", key, err)
 		}

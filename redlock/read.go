@@ -2,7 +2,9 @@ package redlock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
@@ -39,6 +41,25 @@ func parseReadingAs(reply []byte, as func([]byte, bool) error) (reading, error) 
 	v, ok := resp.ParseBulk(reply)
 	return reading{value: append([]byte{}, v...)}, as(reply, ok)
 }
+
+// appendGetUpTo appends a GET of a value, or of so much of it that it is certainly longer than most bytes.
+// Such a GET does not tell an empty value from an absent key.
+func appendGetUpTo(dst, key []byte, most int) []byte {
+	return resp.AppendCommand(dst, []byte("GETRANGE"), key, []byte("0"), resp.Decimal(int64(most)))
+}
+
+// parseReadingUpTo reads the reply to such a GET. exists is what the master said of the key right
+// after it: if the key began to exist in between, the reading is that of an empty value.
+func parseReadingUpTo(reply []byte, exists bool) (reading, error) {
+	r, err := parseReading(reply)
+	if len(r.value) == 0 && !exists {
+		r.value = nil
+	}
+	return r, err
+}
+
+// isCut tells whether this is the beginning of a large value.
+func (r reading) isCut() bool { return len(r.value) == ballot.Small+1 }
 
 // number is the value as an integer, if it is one.
 func (r reading) number() (int64, bool) { return resp.ParseDecimal(r.value) }
@@ -80,14 +101,28 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 	return o, split
 }
 
+// read asks for a small value, and waits for its turn to ask for a large one.
 func (l *Locker) read(db int, key []byte) *ballot.Ballot[reading] {
+	b := l.readUpTo(db, key, ballot.Small, false)
+	if slices.ContainsFunc(b.Answers, func(a quorum.Answer[reading]) bool { return a.State.Heard() && a.Value.isCut() }) {
+		return l.readUpTo(db, key, int(l.masters.Limits().MaxReply), true)
+	}
+	return b
+}
+
+func (l *Locker) readUpTo(db int, key []byte, most int, large bool) *ballot.Ballot[reading] {
 	lock := string(key) // late answers outlive the call
-	return ballot.Poll(l.box, resp.AppendCommand(nil, []byte("GET"), key), ballot.Question[reading]{
+	return ballot.Poll(l.box, resp.AppendCommand(appendGetUpTo(nil, key, most), []byte("EXISTS"), key), ballot.Question[reading]{
 		Kind:    KindRead,
 		DB:      db,
-		Replies: 1,
-		Parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
-		Vote:    func(r reading) Vote { return ballot.VoteOf(r.present()) },
+		Replies: 2,
+		Large:   large,
+		Parse: func(replies [][]byte) (reading, error) {
+			n, ok := resp.ParseInteger(replies[1])
+			r, err := parseReadingUpTo(replies[0], n > 0)
+			return r, cmp.Or(err, ballot.OwnAs(replies[1], ok))
+		},
+		Vote: func(r reading) Vote { return ballot.VoteOf(r.present()) },
 		Decide: func(answers []quorum.Answer[reading], _ time.Duration) Verdict {
 			return quorum.Exists(answers, reading.present, reading.equal)
 		},

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
@@ -71,22 +73,24 @@ func (l *Locker) release(r ReleaseRequest, looks *looks) (o Outcome, missed bool
 		return o, false
 	}
 	o.Verdict = NoQuorum
-	if heardFrom(b.Answers) < o.Needed {
+	unread := o.TooLong >= o.Needed && !r.Get
+	if heardFrom(b.Answers) < o.Needed && !unread {
 		return o, false
 	}
-	values := looks.deletable(b.Answers)
-	if len(values) != 1 {
+	var seen lookAnswer
+	switch values := looks.deletable(b.Answers); {
+	case unread:
+		o = l.releaseUnread(r)
+	case len(values) != 1:
 		o.Replaced = len(values) == 0 && b.Verdict == Won
 		return o, false
-	}
-	seen := values[0]
-	switch {
-	case seen.err != "" && r.Get:
-		o.Verdict, o.Err = b.Verdict, seen.err
+	case values[0].err != "" && r.Get:
+		o.Verdict, o.Err = b.Verdict, values[0].err
 		return o, false
-	case seen.err != "":
+	case values[0].err != "":
 		o = l.releaseCollection(r)
 	default:
+		seen = values[0]
 		o = l.releaseValue(r.DB, r.Key, seen.value, looks.life(b.Answers, seen), stream.AnyLifetime)
 	}
 	switch o.Verdict {
@@ -209,17 +213,27 @@ func (w watchedLife) observe(s lookAnswer) {
 	}
 }
 
-// look asks every master for the key's value and remaining time.
+// look asks every master for the key's value and remaining time. It waits for its turn to ask for a
+// large value.
 func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer] {
-	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
+	b := l.lookUpTo(r, looks, ballot.Small, false)
+	if slices.ContainsFunc(b.Answers, func(a quorum.Answer[lookAnswer]) bool { return a.State.Heard() && a.Value.isCut() }) {
+		return l.lookUpTo(r, looks, int(l.masters.Limits().MaxReply), true)
+	}
+	return b
+}
+
+func (l *Locker) lookUpTo(r ReleaseRequest, looks *looks, most int, large bool) *ballot.Ballot[lookAnswer] {
+	frames := resp.AppendCommand(appendGetUpTo(nil, r.Key, most), []byte("PTTL"), r.Key)
 	lock, number := string(r.Key), looks.begin()
 	return ballot.Poll(l.box, frames, ballot.Question[lookAnswer]{
 		Kind:    KindRead,
 		DB:      r.DB,
 		Replies: 2,
+		Large:   large,
 		Parse: func(replies [][]byte) (lookAnswer, error) {
-			v, err := parseReading(replies[0])
 			left, ok := resp.ParseInteger(replies[1])
+			v, err := parseReadingUpTo(replies[0], left != effect.NoKey)
 			s := lookAnswer{reading: v}
 			if left >= 0 {
 				s.expires = time.Now().Add(time.Duration(left) * time.Millisecond)
@@ -274,6 +288,7 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		Kind:    KindRead,
 		DB:      r.DB,
 		Replies: 1,
+		Large:   true, // it may be: no command tells how long a payload is
 		Parse: func(replies [][]byte) ([]byte, error) {
 			v, err := parseReading(replies[0])
 			return v.value, cmp.Or(err, ballot.ReadAs(replies[0], v.err == ""))
@@ -285,11 +300,29 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 			return t.Look()
 		},
 	})
+	if o := looked.Outcome(); o.TooLong >= o.Needed {
+		return l.releaseUnread(r)
+	}
 	content, t := quorum.Largest(looked.Answers, holdsContent, rdb.Same)
 	if looked.Verdict == Lost || t.Granted == 0 {
 		return looked.Outcome()
 	}
-	frames := resp.AppendEval(nil, deleteScript, [][]byte{r.Key}, rdb.Words(content)...)
+	return l.releaseIf(r, rdb.Words(content)...)
+}
+
+// headerBytes are more than those of a reply in front of its value.
+const headerBytes = 64
+
+// releaseUnread deletes a key whose value is longer than an answer of a master may be. Nobody can read
+// it, and it is hardly a vote of a client that is just acquiring: limits.lock_command is smaller, by
+// default. So the key is deleted if its value still is so long. No DEL that deleted a copy hears 0.
+func (l *Locker) releaseUnread(r ReleaseRequest) Outcome {
+	return l.releaseIf(r, []byte("longer"), resp.Decimal(l.masters.Limits().MaxReply-headerBytes))
+}
+
+// releaseIf deletes a key as delete.lua says.
+func (l *Locker) releaseIf(r ReleaseRequest, words ...[]byte) Outcome {
+	frames := resp.AppendEval(nil, deleteScript, [][]byte{r.Key}, words...)
 	return ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindRelease,
 		DB:      r.DB,

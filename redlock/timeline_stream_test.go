@@ -124,7 +124,7 @@ func TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases(t *testin
 		w.wantHeard(4, "")
 		w.masters[4].resume()
 		w.elapse(0)
-		w.wantHeard(4, "SET, GET, PTTL, release.lua")
+		w.wantHeard(4, "SET, GETRANGE, PTTL, release.lua")
 		w.wantValues("- - - - -")
 		if up := w.locker.reachable(); up != 5 {
 			t.Errorf("%d masters are reachable", up)

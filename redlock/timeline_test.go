@@ -303,7 +303,7 @@ func (w *timeline) heard(master int) string {
 func (w *timeline) wantHeard(master int, want string) {
 	w.t.Helper()
 	// The Mender's looks at copies change nothing.
-	const look = "MULTI, PTTL, DUMP, DUMP, PTTL, EXEC"
+	const look = "WATCH, bound.lua, MULTI, PTTL, DUMP, DUMP, PTTL, EXEC"
 	got := strings.TrimPrefix(strings.ReplaceAll(", "+w.heard(master), ", "+look, ""), ", ")
 	if got != want {
 		w.t.Errorf("master %d heard %q, want %q", master+1, got, want)

@@ -16,11 +16,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What a client asks that is too large, and what it hears.
-const (
-	mega       = 1 << 20
-	longScript = `local s = string.rep('z', 1024) for i = 1, 13 do s = s .. s end return s` // 8 MB
-)
+const mega = 1 << 20
+
+// returns is a script that writes a lock and returns 1 KB, doubled so many times.
+func returns(doublings int) string {
+	return fmt.Sprintf(`redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) local s = string.rep('z', 1024) for i = 1, %d do s = s .. s end return s`, doublings)
+}
 
 // TestLargeLockCommands: large lock commands of one client neither refuse others their locks nor
 // end leases. All lock commands share one ordered connection to each master, so what is too large
@@ -73,15 +74,37 @@ func TestLargeLockCommands(t *testing.T) {
 	refused("lock_keys", reply, err)
 
 	attacker.ExpectReply(t, "+OK\r\n", "SET", "lock:mega", strings.Repeat("y", 1_000_000), "PX", "600000")
-	pipelineOfGets(t, c, 1, 1) // from now on the answer is known to be large
 	pipelineOfGets(t, c, 20, 5)
 
-	// What a script wrote stays, although nobody can read its answer.
-	reply, err = attacker.Do("EVAL", "redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) "+longScript, "1", "lock:script", "written")
+	// What is larger than an answer of a master may be neither is read nor grows, and can be deleted.
+	attacker.ExpectReply(t, ":5000001\r\n", "SETRANGE", "lock:huge", "5000000", "x")
+	for _, command := range []string{"GET lock:huge", "APPEND lock:huge x", "SETRANGE lock:huge 6000000 x", "WATCH lock:huge"} {
+		reply, err = attacker.Do(strings.Fields(command)...)
+		refused("lock_reply", reply, err)
+	}
+	attacker.ExpectReply(t, ":1\r\n", "DEL", "lock:huge")
+	attacker.ExpectReply(t, ":0\r\n", "EXISTS", "lock:huge")
+
+	// What a script wrote stays, although nobody can read its answer of 8 MB.
+	reply, err = attacker.Do("EVAL", returns(13), "1", "lock:script", "written")
 	refused("lock_reply", reply, err)
 	attacker.ExpectReply(t, "$7\r\nwritten\r\n", "GET", "lock:script")
 
 	others.finish(t)
+
+	// A master works on 64 MB for as long as its machine takes, and nobody can be served meanwhile. The
+	// connections stay, and so do leases.
+	if reply, err = attacker.Do("EVAL", returns(16), "1", "lock:script", "again"); err != nil || !strings.HasPrefix(string(reply), "-QUORUMLOST ") {
+		t.Errorf("a script that returns 64 MB hears %.200q (%v)", reply, err)
+	}
+	rig.WaitFor(t, "the lock that the script wrote", func() error {
+		reply, err := attacker.Do("GET", "lock:script")
+		if err == nil && string(reply) != "$5\r\nagain\r\n" {
+			err = fmt.Errorf("it is %.200q", reply)
+		}
+		return err
+	})
+
 	rig.Pause(t.Context(), time.Until(began.Add(ttl))) // what was not renewed has ended
 	for i := range holders {
 		leased.ExpectReply(t, "$24\r\ntoken-of-the-leaseholder\r\n", "GET", fmt.Sprintf("lock:leased:%d", i))

@@ -28,7 +28,6 @@ type Ballot[A any] struct {
 	lane     lane.Question
 	asked    quorum.Set   // the masters that it was sent to
 	tooLong  atomic.Int32 // the number of replies that were dropped
-	subject  uint64       // for box.heavies
 
 	mu   sync.Mutex // guards all below, and Answers and Verdict until closed
 	over chan<- ending
@@ -143,10 +142,12 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	case err == stream.ErrUnsent:
 		a.State = quorum.Unasked
 		return
+	case err == stream.ErrTooLong:
+		b.tooLong.Add(1)
+		return
 	case err != nil:
 		return
 	}
-	b.box.heavies.note(b.subject, replies)
 	value, err := read(replies)
 	a.Value, a.LongestTTL = value, j.Covers
 	switch {
@@ -154,7 +155,7 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 		a.State = quorum.Discounted
 	case err == nil:
 		a.State = quorum.Answered
-	case err != ErrBlind && err != ErrTooLong:
+	case err != ErrBlind:
 		a.State = quorum.Unable
 	}
 	if err != nil && err != ErrNoScript && b.Debt != nil {
@@ -162,8 +163,6 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	}
 	switch err {
 	case nil:
-	case ErrTooLong:
-		b.tooLong.Add(1)
 	case ErrUnable, ErrBlind:
 		b.masters.At(c.Master).LogRefusal(replies)
 	case ErrNoScript:

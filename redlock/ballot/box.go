@@ -18,18 +18,22 @@ type Box struct {
 	observer  Observer
 	waits     sync.Pool // of *wait
 	deadlines *deadlines
-	heavies   *heavies
+	turn      chan struct{} // has room for the one large question that is with the masters
 }
 
 // New makes a Box for questions to masters. lanes keep the questions about each key in
 // order.
 func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Box {
 	newWait := func() any { return &wait{over: make(chan ending, 2)} }
-	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines(), heavies: newHeavies()}
+	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines(), turn: make(chan struct{}, 1)}
 }
 
 // UsualFrames is enough room for the frames of most questions, in bytes.
 const UsualFrames = 512
+
+// Small is the most bytes of a question, and about those of an answer, that is not large. Only one large
+// question at a time is with the masters, because all others wait behind it on the masters' streams.
+const Small = 32 << 10
 
 // Copies returns copies of a key and a value. Small ones are in one piece of memory. A large
 // value is not, because lanes and menders may keep the key for longer.
@@ -62,11 +66,15 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 		}
 		return wait
 	})
-	subject := x.heavies.subject(q.DB, frames)
 	passOn := func() {}
-	if x.heavies.are(subject, frames) {
+	if q.Large || len(frames) > Small {
 		q.Task.Leave()
-		passOn = x.heavies.enter()
+		select {
+		case x.turn <- struct{}{}:
+		case <-q.Left:
+			return unasked(x, q)
+		}
+		passOn = sync.OnceFunc(func() { <-x.turn })
 	}
 	defer passOn() // also if the request panics
 	w := x.waits.Get().(*wait)
@@ -76,7 +84,6 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 		box:      x,
 		masters:  x.Masters.List(), // after now: answers that follow another list do not count before the deadline
 		lane:     about,
-		subject:  subject,
 		Started:  now,
 		deadline: now.Add(timeout),
 		over:     w.over,
@@ -111,6 +118,16 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	}
 	ended = true
 	x.observer.Decided(q.Kind, b.Verdict, time.Since(b.Started))
+	return b
+}
+
+// unasked is the ballot of a question that was put to nobody.
+func unasked[A any](x *Box, q Question[A]) *Ballot[A] {
+	masters := x.Masters.List()
+	b := &Ballot[A]{Question: q, box: x, masters: masters, Started: time.Now(), Answers: make([]quorum.Answer[A], masters.Size()), Verdict: NoQuorum}
+	for i := range b.Answers {
+		b.Answers[i].State = quorum.Unasked
+	}
 	return b
 }
 

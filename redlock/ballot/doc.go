@@ -20,8 +20,8 @@
 //   - A question that may create a lock is not put to masters that owe an answer about
 //     the same keys (package lane). The masters that it is put to owe their answers from
 //     before it is sent until the grants are undone or kept.
-//   - A large question waits until no other one is with the masters, because everything
-//     else waits behind it on their streams (heavy.go).
+//   - A large question, or one whose answers may be large, waits until no other one is
+//     with the masters, because everything else waits behind it on their streams (Small).
 //   - If a request panics, its ballot ends with NoQuorum. Its grants are undone, and the
 //     masters owe it nothing (Poll).
 //   - Settler, Parse, Vote and Decide run on the streams' readers and must not block.

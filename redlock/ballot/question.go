@@ -20,9 +20,10 @@ type Question[A any] struct {
 	Load    []stream.Loadable       // scripts that the masters must know for it
 	TTL     time.Duration           // the longest it may give, as markers have it; 0: none, or not known yet
 	Gives   time.Duration           // the TTL that a win gives; a win without any validity of it is Lost; 0: none
+	Large   bool                    // its answers may be, so it waits for its turn, as one does whose frames are
 	Task    *loop.Task              // the asker, if it may be on the loop: it is parked there until the verdict; else nil
 	// Left, if set, is closed when the asker needs no answer any more. Then it waits no longer until
-	// votes count, before the ballot.
+	// votes count, before the ballot. A large question that still waits for its turn is not asked at all.
 	Left <-chan struct{}
 
 	// Counts tells whether an answer counts although its master may have forgotten

@@ -14,9 +14,6 @@ var ErrUnable = errors.New("the master cannot serve now")
 // ErrBlind is like ErrUnable, but nobody knows what the master has done.
 var ErrBlind = errors.New("the master cannot serve now, and what it did is unknown")
 
-// ErrTooLong is like ErrBlind: the reply was dropped because it was too long.
-var ErrTooLong = errors.New("the master's reply is too long")
-
 // ErrNoScript says that the master forgot a script which this stream had loaded.
 var ErrNoScript = errors.New("the master has forgotten a script")
 
@@ -27,8 +24,6 @@ var errMisread = errors.New("the master's reply does not fit the question")
 // master cannot serve, nil if the reply fits the question.
 func ReadAs(reply []byte, fits bool) error {
 	switch {
-	case resp.IsTooLong(reply):
-		return ErrTooLong
 	case resp.CannotServe(reply):
 		return ErrUnable
 	case !fits:
@@ -41,8 +36,6 @@ func ReadAs(reply []byte, fits bool) error {
 // any error but WRONGTYPE says that the master cannot serve.
 func OwnAs(reply []byte, fits bool) error {
 	switch {
-	case resp.IsTooLong(reply):
-		return ErrTooLong
 	case resp.IsWrongType(reply):
 		return nil
 	case resp.IsError(reply):

@@ -3,6 +3,7 @@ package effect
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"redlock-proxy/redlock/resp"
 )
@@ -16,6 +17,9 @@ type Examination struct {
 	Commands    [][][]byte // each with its arguments; one, or several in a Transaction; none only looks
 	Transaction bool       // the client sent MULTI itself, so its reply is EXEC's
 	RESP3       bool       // the client reads RESP3; the stream itself is RESP2
+	// Bounded says that nothing runs if the keys hold so much that the answer could be longer than
+	// Append's limit. A script's reply is not bounded by that.
+	Bounded bool
 }
 
 // A Result is one master's answer to an examination. It owns its memory.
@@ -37,8 +41,8 @@ type Result struct {
 	// Blind means Failed, and nobody knows what ran: the master refused MULTI or cannot
 	// DUMP. Without Blind, missing images mean that the master changed nothing.
 	Blind bool
-	// TooLong means Blind, because the reply was dropped.
-	TooLong bool
+	// TooLarge means that nothing ran, because the keys hold too much. Reply says so.
+	TooLarge bool
 }
 
 var errExamination = errors.New("the master's replies do not fit what it was asked")
@@ -46,9 +50,19 @@ var errExamination = errors.New("the master's replies do not fit what it was ask
 // PTTL is asked next to TIME, because DUMP may take long.
 var beginExamination = resp.AppendCommand(resp.AppendCommand(nil, "MULTI"), "TIME")
 
-// Append encodes the examination. The stream must be in RESP2, and is in RESP2 again
-// afterwards.
-func (e *Examination) Append(dst []byte) []byte {
+// errTooLarge is the reply to a command whose keys hold too much.
+var errTooLarge = []byte("-ERR the lock keys hold more than limits.lock_reply lets a master answer; DEL deletes them\r\n")
+
+// boundReplies is the number of replies to what bounds an examination.
+const boundReplies = 2
+
+// Append encodes the examination. most is the most bytes of its answer if it is Bounded. The stream
+// must be in RESP2, and is in RESP2 again afterwards.
+func (e *Examination) Append(dst []byte, most int64) []byte {
+	if e.Bounded {
+		dst = resp.AppendCommand(dst, "WATCH", brake)
+		dst = resp.AppendEval(dst, BoundScript, append(slices.Clip(e.Keys), []byte(brake)), resp.Decimal(most), resp.Decimal(int64(len(e.Commands))))
+	}
 	if e.RESP3 {
 		dst = resp.AppendCommand(dst, "HELLO", "3")
 	}
@@ -87,6 +101,9 @@ func (e *Examination) Replies() int {
 	if e.RESP3 {
 		n += 2
 	}
+	if e.Bounded {
+		n += boundReplies
+	}
 	return n
 }
 
@@ -95,6 +112,11 @@ func (e *Examination) Replies() int {
 func (e *Examination) Parse(replies [][]byte) (Result, error) {
 	if len(replies) != e.Replies() {
 		return Result{}, errExamination
+	}
+	tooLarge := false
+	if e.Bounded {
+		n, _ := resp.ParseInteger(replies[1])
+		tooLarge, replies = n > 0, replies[boundReplies:]
 	}
 	otherProtocol := false
 	if e.RESP3 {
@@ -115,6 +137,9 @@ func (e *Examination) Parse(replies [][]byte) (Result, error) {
 	x, err := e.parseQueued(queued)
 	if err == nil {
 		err = e.parseExec(&x, exec)
+	}
+	if x.Aborted && tooLarge {
+		x = Result{Reply: errTooLarge, TooLarge: true}
 	}
 	x.Failed = x.Failed || otherProtocol
 	return x, err
@@ -151,8 +176,6 @@ func (e *Examination) parseExec(x *Result, exec []byte) error {
 	refused := x.Failed || x.QueueingError != nil
 	if resp.IsError(exec) {
 		switch {
-		case resp.IsTooLong(exec):
-			x.Failed, x.Blind, x.TooLong = true, true, true
 		case !refused:
 			x.Failed = true
 		case x.Failed:

@@ -28,7 +28,7 @@ func strs(list [][]byte) []string {
 
 // examined runs an examination on a connection.
 func examined(t *testing.T, c *livetest.Conn, e *Examination) Result {
-	replies := c.Ask(e.Append(nil), e.Replies())
+	replies := c.Ask(e.Append(nil, 0), e.Replies())
 	x, err := e.Parse(replies)
 	if err != nil {
 		t.Fatalf("%v: %q", err, replies)
@@ -223,7 +223,7 @@ func TestExaminedOwnsItsMemory(t *testing.T) {
 	m := livetest.Start(t)
 	for _, command := range []string{"SET k value", "SET k", "GET k"} {
 		e := &Examination{Keys: [][]byte{[]byte("k")}, Commands: [][][]byte{args(command)}}
-		replies := m.Ask(e.Append(nil), e.Replies())
+		replies := m.Ask(e.Append(nil, 0), e.Replies())
 		x, err := e.Parse(replies)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestExaminedFailures(t *testing.T) {
 	check := func(name string, c *livetest.Conn, e *Examination, images, blind bool) {
 		t.Helper()
 		e.Keys = [][]byte{[]byte("k")}
-		x, err := e.Parse(c.Ask(e.Append(nil), e.Replies()))
+		x, err := e.Parse(c.Ask(e.Append(nil, 0), e.Replies()))
 		if err != nil || !x.Failed || x.Blind != blind || (x.Before != nil) != images {
 			t.Errorf("%s: %v, %+v", name, err, x)
 		}
@@ -229,7 +229,7 @@ func TestAppendedExamination(t *testing.T) {
 		for command := range strings.SplitSeq(want, "|") {
 			frames = resp.AppendCommand(frames, strings.Fields(command)...)
 		}
-		if got := e.Append(nil); !bytes.Equal(got, frames) {
+		if got := e.Append(nil, 0); !bytes.Equal(got, frames) {
 			t.Errorf("RESP3 %v: %q", resp3, got)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func look(t *testing.T, c *livetest.Conn, key string) Image {
 	t.Helper()
 	for e := (&Examination{Keys: [][]byte{[]byte(key)}}); ; {
-		x, err := e.Parse(c.Ask(e.Append(nil), e.Replies()))
+		x, err := e.Parse(c.Ask(e.Append(nil, 0), e.Replies()))
 		if err != nil || x.Failed {
 			t.Fatalf("no image of %s: %v", key, err)
 		}

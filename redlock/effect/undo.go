@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"crypto/rand"
 	_ "embed"
 
 	"redlock-proxy/redlock/resp"
@@ -12,7 +13,14 @@ var (
 	UndoScript string
 	//go:embed watched.lua
 	guardScript string
+	// BoundScript stands before an examination that is Bounded.
+	//go:embed bound.lua
+	BoundScript string
 )
+
+// brake is a key that never exists. A bounded examination watches it, and BoundScript touches it. Each
+// process has its own, so that no other one's EXEC is aborted.
+var brake = "redlock-proxy:bound:" + rand.Text()
 
 // AppendUndo appends the command that restores a key to its state before a run, if
 // the key is still exactly as the run left it. The master answers 1 if it restored

@@ -114,7 +114,7 @@ func (p *pass) write(k lane.Key, patch patch) []quorum.Answer[written] {
 		TTL: p.box.Masters.Covered(patch.lives),
 		Each: func(i int) []byte {
 			// A time of 0 is over, so a master that the patch is not for writes nothing.
-			return e.Append(effect.AppendReplace(nil, key, patch.writes[i], effect.Missing, patch.until[i]))
+			return e.Append(effect.AppendReplace(nil, key, patch.writes[i], effect.Missing, patch.until[i]), 0)
 		},
 		Replies: 1 + e.Replies(),
 		Parse: func(replies [][]byte) (written, error) {

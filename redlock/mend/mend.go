@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
@@ -106,25 +107,40 @@ func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, again bool) {
 
 // Look asks all masters what they hold under a key, and waits for all answers.
 func Look(box *ballot.Box, kind ballot.Kind, k lane.Key) []quorum.Answer[effect.Image] {
-	e := &effect.Examination{Keys: [][]byte{[]byte(k.Name)}}
-	return ballot.Poll(box, e.Append(nil), ballot.Question[effect.Image]{
-		Kind:    kind,
-		DB:      k.DB,
-		Replies: e.Replies(),
-		Parse:   func(replies [][]byte) (effect.Image, error) { return ParseLook(e, replies) },
-		Vote:    func(i effect.Image) ballot.Vote { return ballot.VoteOf(i.There()) },
-		Decide:  quorum.Complete[effect.Image],
-	}).Answers
+	e := &effect.Examination{Keys: [][]byte{[]byte(k.Name)}, Bounded: true}
+	var larger atomic.Bool
+	look := func(most int64, large bool) []quorum.Answer[effect.Image] {
+		return ballot.Poll(box, e.Append(nil, most), ballot.Question[effect.Image]{
+			Kind:    kind,
+			DB:      k.DB,
+			Large:   large,
+			Replies: e.Replies(),
+			Parse: func(replies [][]byte) (effect.Image, error) {
+				x, err := e.Parse(replies)
+				if x.TooLarge {
+					larger.Store(true)
+				}
+				return imageIn(x, err)
+			},
+			Vote:   func(i effect.Image) ballot.Vote { return ballot.VoteOf(i.There()) },
+			Decide: quorum.Complete[effect.Image],
+		}).Answers
+	}
+	if now := look(ballot.Small, false); !larger.Load() {
+		return now
+	}
+	return look(box.Masters.Limits().MaxReply, true)
 }
 
 // ParseLook reads the replies to an examination of one key, without a command.
 func ParseLook(e *effect.Examination, replies [][]byte) (effect.Image, error) {
-	x, err := e.Parse(replies)
+	return imageIn(e.Parse(replies))
+}
+
+func imageIn(x effect.Result, err error) (effect.Image, error) {
 	switch {
 	case err != nil:
 		return effect.Image{}, err
-	case x.TooLong:
-		return effect.Image{}, ballot.ErrTooLong
 	case x.After == nil: // without a command no other answer is a failure
 		return effect.Image{}, ballot.ErrUnable
 	}

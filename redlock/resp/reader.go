@@ -96,6 +96,10 @@ func (r *Reader) drop(begin int, done bool) {
 	r.pos, r.drops = begin+len(instead), !done
 }
 
+// Dropping tells whether a reply is being dropped whose end has not come, and how many replies
+// before it are held.
+func (r *Reader) Dropping() (held int, drops bool) { return len(r.ends), r.drops }
+
 // Fetched appends the held replies to dst. They are slices of the reader's buffer,
 // valid until the next Fetch or Discard.
 func (r *Reader) Fetched(dst [][]byte) [][]byte {

@@ -10,6 +10,9 @@
 //
 //   - The reply is a winning master's own, byte for byte, or one by which a quorum
 //     refused.
+//   - A command or a transaction that is no script does not run on keys that hold more
+//     than limits.lock_reply lets a master answer (effect.Examination.Bounded). If they
+//     hold much, it waits for its turn among all large questions.
 //   - A run takes its turn on its keys like an acquire. If no run of a script has acquired
 //     a lock so far, the script probably is the holder's, and goes before those that
 //     wait. What scripts did is learned, and may be forgotten at any time (recognise.go).

@@ -133,10 +133,11 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	if r.Transaction != nil {
 		e.Commands, e.Transaction = r.Transaction, true
 	}
+	e.Bounded = !slices.ContainsFunc(e.Commands, isScript)
 	// A master that forgot a script after it was loaded is asked once more. A script that
 	// does not compile is missing then, too.
 	var flushed, reloaded atomic.Bool
-	frames := e.Append(nil)
+	frames := e.Append(nil, ballot.Small)
 	q := ballot.Question[effect.Result]{
 		Kind: ballot.KindRun,
 		DB:   r.DB,
@@ -185,6 +186,10 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		return b
 	}
 	b := ask()
+	if b.Verdict == ballot.Won && r.rule.Winner(b.Answers).TooLarge {
+		frames, q.Large = e.Append(nil, u.box.Masters.Limits().MaxReply), true
+		b = ask()
+	}
 	if flushed.Load() && r.mayGoAgain(b.Verdict, b.Answers) {
 		reloaded.Store(true)
 		b = ask()
@@ -213,8 +218,6 @@ func (r *Request) read(x *effect.Result, err error, reloaded bool) error {
 		return err
 	case len(r.Scripts) > 0 && !reloaded && (resp.IsNoScript(x.Reply) || r.Transaction != nil && bytes.Contains(x.Reply, []byte("\r\n-NOSCRIPT"))):
 		return ballot.ErrNoScript
-	case x.TooLong:
-		return ballot.ErrTooLong
 	case x.Blind:
 		return ballot.ErrBlind
 	case x.Failed:
@@ -249,6 +252,8 @@ func isPending(a quorum.Answer[effect.Result]) bool { return a.State == quorum.A
 
 // isUnknown tells whether a master may have executed the run, and its connection broke before it said so.
 func isUnknown(a quorum.Answer[effect.Result]) bool { return a.State == quorum.Unknown }
+
+func isScript(command [][]byte) bool { return isScriptCommand(command[0]) }
 
 func isScriptCommand(name []byte) bool {
 	switch strings.ToUpper(string(name)) {
@@ -299,6 +304,9 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 	case ballot.Won:
 		winner := r.rule.Winner(answers)
 		o.Reply, o.Lives = winner.Reply, time.Duration(winner.LongestTTL())*time.Millisecond
+		if winner.TooLarge {
+			o.TooLong = o.Answered
+		}
 		if r.Effects {
 			o.Effects, o.Kept = r.effects(answers, winner)
 			o.Refused = r.script != nil && r.script.acquires.Load() && !winner.Wrote()

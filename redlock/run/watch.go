@@ -45,16 +45,26 @@ func (u *Runner) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o 
 	return w, o
 }
 
-// watch is Watch with one look, and returns a Watch in any case.
+// watch is Watch with one look, or with another one in its turn if the first shows that the keys are
+// large. It returns a Watch in any case.
 func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
+	w, o := u.look(db, keys, ballot.Small, false)
+	if o.TooLong > 0 {
+		w, o = u.look(db, keys, u.box.Masters.Limits().MaxReply, true)
+	}
+	return w, o
+}
+
+func (u *Runner) look(db int, keys [][]byte, most int64, large bool) (*Watch, ballot.Outcome) {
 	w := &Watch{db: db, images: map[int][]effect.Image{}}
 	for _, key := range keys {
 		w.keys = append(w.keys, bytes.Clone(key))
 	}
-	e := &effect.Examination{Keys: w.keys}
-	b := ballot.Poll(u.box, e.Append(nil), ballot.Question[effect.Result]{
+	e := &effect.Examination{Keys: w.keys, Bounded: true}
+	b := ballot.Poll(u.box, e.Append(nil, most), ballot.Question[effect.Result]{
 		Kind:    ballot.KindRead,
 		DB:      db,
+		Large:   large,
 		Replies: e.Replies(),
 		Parse: func(replies [][]byte) (effect.Result, error) {
 			return shown(e.Parse(replies))
@@ -75,16 +85,17 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 		o.Verdict = ballot.NoQuorum
 		return w, o
 	}
+	if x.TooLarge {
+		o.Verdict, o.TooLong, o.Answered = ballot.NoQuorum, o.TooLong+t.Granted, o.Answered-t.Granted
+		return w, o
+	}
 	w.agreed = x.After
 	return w, o
 }
 
 // shown is what a master answered to a look. A master that did not show its keys could not serve.
 func shown(x effect.Result, err error) (effect.Result, error) {
-	switch {
-	case x.TooLong:
-		err = ballot.ErrTooLong
-	case err == nil && x.After == nil:
+	if err == nil && x.After == nil && !x.TooLarge {
 		err = ballot.ErrUnable
 	}
 	return x, err

@@ -94,8 +94,35 @@ func (s *Stream) gather(in *answers) (whole bool, err error) {
 		s.arrived = time.Now()
 		s.mu.Unlock()
 	}
+	if held, drops := in.Dropping(); drops && err == nil {
+		err = s.tellTooLong(in.batch, held)
+	}
 	return whole, err
 }
+
+// tellTooLong tells the asker of reply n of a batch that it is too long. Its end may come much later.
+func (s *Stream) tellTooLong(batch []Call, n int) error {
+	at := 0
+	for i := range batch {
+		c := batch[i]
+		if at += c.skip + c.Replies; n >= at || c.check {
+			continue
+		}
+		batch[i].Asker = told{}
+		s.mu.Lock()
+		s.calls[s.head+i].Asker = told{}
+		s.mu.Unlock()
+		return s.contain(&c, func() { c.Asker.Answered(s, &c, nil, Judgement{}, ErrTooLong) })
+	}
+	return nil
+}
+
+// told stands for an asker that has got its answer before the end of the batch.
+type told struct{}
+
+func (told) Answered(*Stream, *Call, [][]byte, Judgement, error) {}
+
+func (told) Owed(*Call) *Debt { return nil }
 
 // answerBatch answers a whole batch. That is after its check was read. Until then nobody
 // knows whether the votes of the batch count.

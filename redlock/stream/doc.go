@@ -30,8 +30,9 @@
 //   - Beats. The Owner calls Beat several times a second. That is when the stream gives up
 //     a connection on which nothing is answered, probes, and repeats what was refused.
 //   - Bounds. The number and the bytes of waiting calls are limited. So are those of
-//     debts. A reply that is longer than Owner.MaxReply is dropped as it comes, and
-//     resp.IsTooLong stands in its place. Other calls get theirs.
+//     debts. A reply that is longer than Owner.MaxReply is dropped as it comes. Its asker
+//     gets ErrTooLong as soon as that is certain, before the end of the batch, because such
+//     an answer is no vote. Other calls get theirs.
 //
 // Connect opens any connection to a master: it dials, authenticates, and asks who the
 // server is. With Handshake.Pushes it asks for RESP3 instead, for a connection that

@@ -1,6 +1,11 @@
 package stream
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // A gate is a call whose answer decides the next call on the stream. A transaction
 // follows its guard only if the guard has agreed. Until then the stream sends nothing
@@ -17,6 +22,10 @@ type postponed struct {
 func (s *Stream) tell(c *Call, replies [][]byte, j Judgement) {
 	if c.Gates {
 		defer s.openGate()
+	}
+	if slices.ContainsFunc(replies, resp.IsTooLong) {
+		c.Asker.Answered(s, c, nil, j, ErrTooLong)
+		return
 	}
 	c.Asker.Answered(s, c, replies, j, nil)
 }

@@ -215,19 +215,48 @@ func TestAConnectionThatEnds(t *testing.T) {
 // An answer that is too long is dropped, and those around it come whole on the same connection.
 func TestAnAnswerThatIsTooLong(t *testing.T) {
 	onEachLink(t, aRealServer, func(t *testing.T, s *Stream, _ *ownerOf) {
-		var a answered
+		var a, large answered
 		a.ask(t, s, "SETRANGE", "large", strconv.Itoa(9<<20), "x")
 		a.ask(t, s, "CLIENT", "ID")
-		a.ask(t, s, "GET", "large")
+		large.ask(t, s, "GET", "large")
 		a.ask(t, s, "CLIENT", "ID")
+		large.all.Wait()
 		a.all.Wait()
-		if a.errs[2] != nil || !resp.IsTooLong([]byte(a.replies[2])) {
-			t.Errorf("the answer is %.100q %v", a.replies[2], a.errs[2])
+		if large.errs[0] != ErrTooLong || large.replies[0] != "" || len(large.errs) != 1 {
+			t.Errorf("the answer is %.100q %v", large.replies, large.errs)
 		}
-		if a.errs[3] != nil || a.replies[3] != a.replies[1] {
-			t.Errorf("the connection is %q before and %q behind it: %v", a.replies[1], a.replies[3], a.errs[3])
+		if a.errs[2] != nil || a.replies[2] != a.replies[1] {
+			t.Errorf("the connection is %q before and %q behind it: %v", a.replies[1], a.replies[2], a.errs[2])
 		}
 	})
+}
+
+// Who asked hears that an answer is too long before the rest of it has come.
+func TestAnAnswerThatIsTooLongIsKnownEarly(t *testing.T) {
+	o := &ownerOf{}
+	s := New(Options{Owner: o, Log: slog.New(slog.DiscardHandler)})
+	in := answers{Reader: resp.NewReader(nil, 16, 64)}
+	var told []error
+	asks := func(asker Asker, check bool) {
+		s.calls = append(s.calls, Call{Replies: 1, Asker: asker, check: check})
+	}
+	asks(AskerFunc(func([][]byte, Judgement, error) { t.Error("an answer was handed out before its check") }), false)
+	asks(AskerFunc(func(_ [][]byte, _ Judgement, err error) { told = append(told, err) }), false)
+	asks(nil, true)
+	for _, piece := range []string{":1\r\n", "$9000000\r\n", strings.Repeat("x", 8<<20), "x"} {
+		if err := in.Feed([]byte(piece)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.handOut(&in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(told) != 1 || told[0] != ErrTooLong {
+		t.Errorf("the asker has heard %v", told)
+	}
+	if calls, _ := s.giveUpCalls(down); len(calls) != 3 || s.debtOf(&calls[1]) != nil {
+		t.Errorf("%d calls are given up", len(calls))
+	}
 }
 
 // A server that reads nothing is given up when a call may be unanswered no longer. What

@@ -70,11 +70,12 @@ func NewLoadable(text []byte) Loadable {
 	return Loadable{SHA: hex.EncodeToString(sum[:]), text: text}
 }
 
-// The errors of unanswered calls. After errLost the master may or may not have executed
-// the call. After ErrUnsent it has certainly not.
+// The errors of calls. After errLost the master may or may not have executed the call. After
+// ErrUnsent it has certainly not. After ErrTooLong it has, and the answer is dropped as it comes.
 var (
-	errLost   = errors.New("connection lost before the answer")
-	ErrUnsent = errors.New("connection lost before the question was sent")
+	ErrTooLong = errors.New("the answer is too long")
+	errLost    = errors.New("connection lost before the answer")
+	ErrUnsent  = errors.New("connection lost before the question was sent")
 )
 
 // maxLoaded bounds the number of scripts that the stream knows to be loaded. Beyond it

@@ -77,7 +77,7 @@ type Options struct {
 type Owner interface {
 	Name() string
 	Timeout() time.Duration   // how long a call may wait for its answer
-	MaxReply() int64          // the longest reply in bytes; a longer one is dropped (resp.IsTooLong)
+	MaxReply() int64          // the longest reply in bytes; a longer one is dropped (ErrTooLong)
 	Suspended() time.Duration // total time that this machine has been suspended
 	// Server returns the server to dial next.
 	Server() Server
@@ -183,7 +183,7 @@ func (s *Stream) waited(now time.Time) time.Duration {
 }
 
 // answer hands out the replies of a whole batch, the oldest calls. If an asker panics, the
-// stream keeps the debt of its call, and the connection must end.
+// connection must end.
 func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) (defect error) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
@@ -195,11 +195,18 @@ func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) (defect err
 		if c.check {
 			continue
 		}
-		if err := Contain(s.log, func() error { s.tell(c, replies[from:at], j); return nil }); err != nil {
+		if err := s.contain(c, func() { s.tell(c, replies[from:at], j) }); err != nil {
 			defect = err
-			if d := s.debtOf(c); d != nil {
-				s.Owe(d)
-			}
+		}
+	}
+	return defect
+}
+
+// contain tells the asker of a call. If it panics, the stream keeps the debt of the call.
+func (s *Stream) contain(c *Call, tell func()) (defect error) {
+	if defect = Contain(s.log, func() error { tell(); return nil }); defect != nil {
+		if d := s.debtOf(c); d != nil {
+			s.Owe(d)
 		}
 	}
 	return defect
