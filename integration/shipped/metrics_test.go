@@ -121,6 +121,14 @@ func metricsOfAnEventfulLife(t *testing.T) shownMetrics {
 		}
 		return nil
 	})
+	learning := rig.StartProxy(t, rig.Options{Learn: true, Upstream: options.Upstream})
+	rig.WaitFor(t, "a proxy shows that it learns", func() error {
+		shown.read(t, learning)
+		if !shown["redlock_hazards"]["kind"]["learning"] {
+			return fmt.Errorf("it does not")
+		}
+		return nil
+	})
 	return shown
 }
 
