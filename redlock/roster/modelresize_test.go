@@ -73,6 +73,9 @@ func (w *world) takeRecord() {
 			n = i + 1
 		}
 		m := members.Read(recorded.Who(i))
+		if m.Name == "" && m.Run == "" && i < len(w.full) && w.full[i].joins(w.full[0]) {
+			continue // a new set began with it
+		}
 		for j, s := range w.all {
 			if named := s.name == m.Name || strings.HasPrefix(m.Run, s.name+"-run"); s.place == i && i <= len(w.full) && (named || m.Name == "" && m.Run == "" && j == i) {
 				w.full = append(w.full[:i:i], append([]*toyServer{s}, w.full[min(i+1, len(w.full)):]...)...)
@@ -82,6 +85,13 @@ func (w *world) takeRecord() {
 	if n > 0 {
 		w.list(min(n, len(w.full)))
 	}
+}
+
+// joins tells whether two servers are of one set.
+func (s *toyServer) joins(o *toyServer) bool {
+	m, ok := marker.Parse(s.texts[0])
+	other, found := marker.Parse(o.texts[0])
+	return ok && found && m.Set == other.Set
 }
 
 // list makes the first n servers the present list.
