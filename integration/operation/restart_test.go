@@ -14,22 +14,21 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 )
 
 // TestRestartsThatNobodyNotices restarts the proxy ten times as the handbook says: a new process
 // listens on the same address and is ready, then the old one ends. The old one is stopped for a
 // moment before, so that many clients wait in its accept queue. All the time clients connect, lock,
-// release and leave. No connection is refused, and none is broken within its first second.
+// release and leave. No connection is refused. None is broken within its first second, if the kernel
+// gives those in the queue to the new process (net.ipv4.tcp_migrate_req, which only root can set).
 func TestRestartsThatNobodyNotices(t *testing.T) {
 	t.Parallel()
-	if setting, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_migrate_req"); strings.TrimSpace(string(setting)) != "1" {
-		layer.Missing(t, "the kernel's setting net.ipv4.tcp_migrate_req=1 (sysctl; Linux 5.14 or later)")
-	}
+	setting, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_migrate_req")
+	migrates := strings.TrimSpace(string(setting)) == "1"
 	c := rig.StartServers(t)
 	old := c.AddProxy(t, rig.Options{RestartDelay: 4 * time.Second, LogLevel: "info", More: "reuse_port: yes\n"})
-	clients := &shortClients{t: t, address: old.Addr()}
+	clients := &shortClients{t: t, address: old.Addr(), migrates: migrates}
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -84,14 +83,18 @@ func TestRestartsThatNobodyNotices(t *testing.T) {
 	}
 	stop()
 	working.Wait()
+	if !migrates {
+		t.Log("net.ipv4.tcp_migrate_req is not 1, so clients that were broken are only counted")
+	}
 	t.Logf("%d restarts, %d sessions: %d refused, %d broken within a second, %d drained later, %d times QUORUMLOST", restarts,
 		clients.served.Load(), clients.refused.Load(), clients.broken.Load(), clients.drained.Load(), clients.undecided.Load())
 }
 
 // shortClients connect, lock, release and leave, as PHP does for each request.
 type shortClients struct {
-	t       *testing.T
-	address string
+	t        *testing.T
+	address  string
+	migrates bool // the kernel gives waiting connections to the new process
 
 	connected, served                   atomic.Int64
 	refused, broken, drained, undecided atomic.Int64
@@ -122,8 +125,9 @@ func (c *shortClients) lock(key string) {
 			c.drained.Add(1)
 			return
 		case err != nil:
-			c.broken.Add(1)
-			c.t.Errorf("a client was disconnected %v after it had connected: %s: %v", age, step.command[0], err)
+			if c.broken.Add(1); c.migrates {
+				c.t.Errorf("a client was disconnected %v after it had connected: %s: %v", age, step.command[0], err)
+			}
 			return
 		case strings.HasPrefix(string(reply), "-QUORUMLOST "):
 			c.undecided.Add(1)
