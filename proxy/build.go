@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -27,7 +26,6 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
-	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
@@ -106,13 +104,8 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Unruled: p.unruled,
 		Log:     p.log,
 	})
-	env := session.NewEnv(p.current, p.metrics, p.log)
-	env.Loop = p.loop
-	p.shared = shared.NewPool(env.Clock, env.Budget, p.loop, func(err error) {
-		p.metrics.UpstreamProtocolError()
-		p.log.Error("closing shared connection: unexpected reply from upstream (out of sync)", slog.Any("error", err))
-	})
-	env.Shared = p.shared
+	env := session.NewEnv(p.current, p.metrics, p.log, p.loop)
+	p.upstream = env.Upstream
 	commands := handler.New(env, handler.Config{
 		Databases:       p.monitor.Databases,
 		Version:         p.monitor.Version,
@@ -129,7 +122,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	p.server = server.New(env, commands.Handle)
 	for _, collector := range []prometheus.Collector{
 		metrics.Masters(p.locker.Status), metrics.Upstream(p.upstreamUp), metrics.Moving(p.movingRules), metrics.Leases(p.leases.Counts),
-		metrics.Shared(p.shared.Counts), metrics.Buffers(env.Budget.InUse),
+		metrics.Shared(p.upstream.Counts), metrics.Buffers(env.Budget.InUse),
 		metrics.Unruled(func() (int, int64) { return len(p.unruledLocks()), p.unruled.Uses() }),
 	} {
 		if err := reg.Register(collector); err != nil {

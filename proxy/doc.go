@@ -24,12 +24,11 @@
 //   - Transactions: the handler queues the commands after MULTI until the first command with a key
 //     decides the plane (route.Transaction). From then on the upstream gets each command as it comes.
 //     The lock masters get all of them at EXEC, as one request.
-//   - Upstream plane: each session has its own upstream connection. The session opens it at the first
-//     command that needs it. Sessions never share it. A session never redials a connection that had
-//     state. If the configuration allows it, earlier commands that need no state of their own use a few
-//     shared connections (package shared). The proxy copies replies as they come. The pending replies
-//     say which command each reply answers (pending.go in package upstream). So a lock command can wait
-//     until everything before it is answered.
+//   - Upstream plane: commands that need no state of a connection use a few that all sessions share. A
+//     session opens its own at the first command that needs it, or at the first of all if the
+//     configuration says so. It never redials one that had state. The proxy copies replies as they
+//     come. Each connection has a queue of the replies that are pending, with the session that gets
+//     each (package upstream). So a lock command can wait until everything before it is answered.
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those of the
 //     upstream.
 //

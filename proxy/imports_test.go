@@ -107,7 +107,6 @@ var rooms = map[string]room{
 	"lease":    {floor: 3, redlock: []string{""}},
 	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}},
 	"blocking": {floor: 3, redlock: []string{""}},
-	"shared":   {floor: 4, redlock: []string{"resp", "loop"}},
 	"unruled":  {floor: 4, redlock: []string{"resp"}},
 	"pubsub":   {floor: 4, redlock: []string{"", "loop", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker

@@ -64,8 +64,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	current := config.NewActive(config.NewSettings(config.Demo(), nil, nil, routes))
 	texts := scripts.New(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)
-	env := session.NewEnv(current, meter, log)
-	env.Loop = proxytest.Loop(b)
+	env := session.NewEnv(current, meter, log, proxytest.Loop(b))
 	remembers := journal.New()
 	commands := handler.New(env, handler.Config{
 		Scripts: texts,

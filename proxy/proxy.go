@@ -26,8 +26,8 @@ import (
 	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
-	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/unruled"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 )
@@ -74,7 +74,7 @@ type Proxy struct {
 	server      *server.Server
 	loop        *loop.Loop // runs the sessions, and reads and writes all connections
 	endLoop     func()     // ends it and waits for it
-	shared      *shared.Pool
+	upstream    *upstream.Pool
 	admin       *adminServer
 	draining    atomic.Bool
 	reloading   chan struct{}   // holds one element while a reload runs
@@ -193,7 +193,7 @@ func (p *Proxy) drain(ctx context.Context) {
 		p.log.Warn("drain timed out, the remaining clients were disconnected")
 	}
 	cancel()
-	p.shared.Close()
+	p.upstream.Close()
 	select {
 	case p.reloading <- struct{}{}:
 	case <-time.After(reloadEnds):
@@ -216,8 +216,8 @@ func (p *Proxy) close() {
 	if p.server != nil {
 		p.server.Shutdown(ended)
 	}
-	if p.shared != nil {
-		p.shared.Close()
+	if p.upstream != nil {
+		p.upstream.Close()
 	}
 	if p.leases != nil {
 		p.leases.Close(ended)

@@ -20,7 +20,6 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
-	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -74,15 +73,13 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 		b.Fatal(err)
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
-	shares := config.Demo()
-	shares.UpstreamConnections = config.ConnectionsShared
 	current := config.NewActive(&config.Settings{
-		Config: shares, // where there is a pool
+		Config: config.Demo(),
 		Users:  config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes,
 		DialUpstream: answeringUpstream(b, commandSize, reply),
 	})
-	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler))
-	env.Loop = proxytest.Loop(b)
+	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler), proxytest.Loop(b))
+	b.Cleanup(env.Upstream.Close)
 	return env, handler.New(env, handler.Config{
 		Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: scripts.New(1<<20, nil), Unruled: unruled.New(env.Log),
 	})
@@ -98,10 +95,14 @@ type pipeliner struct {
 func newPipeliner(b testing.TB, command, reply string, pipeline int, shares bool) *pipeliner {
 	b.Helper()
 	env, commands := benchService(b, len(command), reply)
-	if shares {
-		env.Shared = shared.NewPool(env.Clock, env.Budget, env.Loop, func(err error) { b.Error(err) })
-		b.Cleanup(env.Shared.Close)
-	}
+	env.Active.Replace(func(now config.Settings) config.Settings {
+		changed := *now.Config
+		if changed.UpstreamConnections = config.ConnectionsOwn; shares {
+			changed.UpstreamConnections = config.ConnectionsShared
+		}
+		now.Config = &changed
+		return now
+	})
 	conn := dialServer(b, server.New(env, commands.Handle))
 	return &pipeliner{conn, []byte(strings.Repeat(command, pipeline)), make([]byte, pipeline*len(reply))}
 }

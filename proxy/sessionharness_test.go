@@ -25,7 +25,6 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
-	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -193,15 +192,17 @@ type commandConfig = handler.Config
 type testConfig struct {
 	commandConfig
 	config.Settings
-	log    *slog.Logger
-	shares bool // set by sharing
+	log *slog.Logger
 }
 
-// sharing has clients share upstream connections.
-func sharing(c *testConfig) {
-	shared := *c.Config
-	shared.UpstreamConnections = config.ConnectionsShared
-	c.Config, c.shares = &shared, true
+// sharing has clients share upstream connections, and owning each have its own.
+func sharing(c *testConfig) { c.connect(config.ConnectionsShared) }
+func owning(c *testConfig)  { c.connect(config.ConnectionsOwn) }
+
+func (c *testConfig) connect(how string) {
+	changed := *c.Config
+	changed.UpstreamConnections = how
+	c.Config = &changed
 }
 
 // startTestProxy runs sessions in front of a Redis server, or of none.
@@ -232,12 +233,8 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	for _, change := range configure {
 		change(&setup)
 	}
-	env := session.NewEnv(config.NewActive(&setup.Settings), meter, setup.log)
-	env.Loop = proxytest.Loop(t)
-	if setup.shares {
-		env.Shared = shared.NewPool(env.Clock, env.Budget, env.Loop, func(err error) { setup.log.Error("out of sync", slog.Any("error", err)) })
-		t.Cleanup(env.Shared.Close)
-	}
+	env := session.NewEnv(config.NewActive(&setup.Settings), meter, setup.log, proxytest.Loop(t))
+	t.Cleanup(env.Upstream.Close)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,13 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -85,7 +89,7 @@ func TestLongPipelineDoesNotShare(t *testing.T) {
 	if n := connectionsOf(t, redis); n > 3 {
 		t.Errorf("%d connections", n)
 	}
-	if up, members := p.env.Shared.Counts(); up == 0 || members != 2 {
+	if up, members := p.env.Upstream.Counts(); up == 0 || members != 1 {
 		t.Errorf("%d shared connections, %d clients", up, members)
 	}
 }
@@ -170,7 +174,7 @@ func TestClientOfASilentUpstreamLeaves(t *testing.T) {
 	eventually(t, "the command waits", func() bool { return strings.Contains(redis.Ask(t, "INFO clients"), "blocked_clients:1") })
 	_ = c.Conn.(*net.TCPConn).SetLinger(0) // its machine resets the connection
 	_ = c.Close()
-	eventually(t, "the session has ended", func() bool { _, members := p.env.Shared.Counts(); return members == 0 })
+	eventually(t, "the session has ended", func() bool { _, members := p.env.Upstream.Counts(); return members == 0 })
 	redis.Ask(t, "CLIENT UNPAUSE")
 }
 
@@ -182,7 +186,7 @@ func TestSharedConnectionBreaks(t *testing.T) {
 	idle.ask("SET a 1\r\n", "+OK\r\n")
 	kill := func() {
 		redis.Ask(t, "CLIENT KILL TYPE normal SKIPME yes")
-		eventually(t, "the proxy sees it", func() bool { open, _ := p.env.Shared.Counts(); return open == 0 })
+		eventually(t, "the proxy sees it", func() bool { open, _ := p.env.Upstream.Counts(); return open == 0 })
 	}
 	kill()
 	idle.ask("GET a\r\n", bulk("1"))
@@ -237,5 +241,165 @@ func TestUpstreamFailsOver(t *testing.T) {
 				t.Errorf("the primary has %q keys", size)
 			}
 		})
+	}
+}
+
+// Whatever happens to the upstream and to clients, nobody gets a reply to another client, and none twice
+// or out of order. Each payload names its client. The connections are killed, paused, and lead to another
+// server; clients read slowly, send no more before they read, and change their connection in mid-pipeline.
+func TestNoReplyReachesAnotherClient(t *testing.T) {
+	for connections, configure := range map[string]func(*testConfig){"own": owning, "shared": sharing} {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprintf("%s, seed %d", connections, seed), func(t *testing.T) {
+				servers := []*proxytest.Redis{proxytest.StartRedis(t), proxytest.StartRedis(t)}
+				var current atomic.Pointer[proxytest.Redis]
+				current.Store(servers[0])
+				p := startTestProxy(t, servers[0], configure, func(c *testConfig) {
+					c.DialUpstream = func(ctx context.Context) (net.Conn, error) {
+						return new(net.Dialer).DialContext(ctx, "unix", current.Load().Socket)
+					}
+				})
+				var whole atomic.Int64
+				var clients sync.WaitGroup
+				for id := range 8 {
+					c := &namedClient{t: t, p: p, id: id, random: rand.New(rand.NewPCG(seed, uint64(id)))}
+					clients.Go(func() {
+						for range 12 {
+							if c.step() {
+								whole.Add(1)
+							}
+						}
+					})
+				}
+				over := make(chan struct{})
+				go func() { clients.Wait(); close(over) }()
+				random := rand.New(rand.NewPCG(seed, 1000))
+				for harmed := 0; ; harmed++ {
+					select {
+					case <-over:
+						if whole.Load() < 10 || harmed == 0 {
+							t.Errorf("%d pipelines were answered whole, and the upstream was harmed %d times", whole.Load(), harmed)
+						}
+						return
+					case <-time.After(time.Duration(random.IntN(40)) * time.Millisecond):
+					}
+					server := current.Load()
+					switch random.IntN(4) {
+					case 0:
+						server.Ask(t, "CLIENT PAUSE 20 ALL")
+					case 1: // a restart: nothing is left of what the clients had there
+						current.Store(servers[random.IntN(2)])
+						server.Ask(t, "FLUSHALL")
+						fallthrough
+					default:
+						server.Ask(t, "CLIENT KILL TYPE normal SKIPME yes")
+					}
+				}
+			})
+		}
+	}
+}
+
+// A namedClient sends pipelines whose replies name it.
+type namedClient struct {
+	t      *testing.T
+	p      *testProxy
+	id     int
+	random *rand.Rand
+	conn   net.Conn // nil: it has to connect
+	sent   int      // commands that were to be answered with their number
+}
+
+// step sends a pipeline and reads the replies. It tells whether all came.
+func (c *namedClient) step() (whole bool) {
+	if c.conn == nil {
+		conn, err := net.Dial("tcp", c.p.address)
+		if err != nil {
+			c.t.Error(err)
+			return false
+		}
+		c.conn = conn
+	}
+	name := func() string { c.sent++; return fmt.Sprintf("<%d.%d>", c.id, c.sent) }
+	var pipeline strings.Builder
+	for range 1 + c.random.IntN(20) {
+		switch c.random.IntN(14) {
+		case 0:
+			fmt.Fprintf(&pipeline, "SET k%d (%d.0)\r\n", c.id, c.id)
+		case 1:
+			value := strings.Repeat(fmt.Sprintf("(%d.0)", c.id), 1+c.random.IntN(60_000))
+			fmt.Fprintf(&pipeline, "*3\r\n$3\r\nSET\r\n%s$%d\r\n%s\r\n", bulk(fmt.Sprint("big", c.id)), len(value), value)
+		case 2, 3:
+			fmt.Fprintf(&pipeline, "GET big%d\r\n", c.id)
+		case 4:
+			pipeline.WriteString("RESET\r\n")
+		case 5:
+			fmt.Fprintf(&pipeline, "HELLO %d\r\n", 2+c.random.IntN(2))
+		case 6:
+			fmt.Fprintf(&pipeline, "MULTI\r\nGET k%d\r\nECHO %s\r\nEXEC\r\n", c.id, name())
+		case 7:
+			fmt.Fprintf(&pipeline, "CLIENT REPLY SKIP\r\nGET big%d\r\n", c.id)
+		default:
+			fmt.Fprintf(&pipeline, "GET k%d\r\nECHO %s\r\n", c.id, name())
+		}
+	}
+	end := bulk(name())
+	fmt.Fprintf(&pipeline, "ECHO %s\r\n", strings.Split(end, "\r\n")[1])
+	conn, text := c.conn, pipeline.String()
+	halfCloses, slow := c.random.IntN(8) == 0, c.random.IntN(4) == 0
+	go func() {
+		_, _ = io.WriteString(conn, text)
+		if halfCloses {
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
+	}()
+	replies, whole := c.read(end, slow)
+	if c.check(replies); halfCloses || !whole {
+		_ = conn.Close()
+		c.conn = nil
+	}
+	return whole
+}
+
+// read reads until the last reply or the end of the connection.
+func (c *namedClient) read(end string, slow bool) (replies string, whole bool) {
+	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
+	var got []byte
+	for buf := make([]byte, 16<<10); !strings.HasSuffix(string(got[max(0, len(got)-len(end)):]), end); {
+		if slow && len(got) < 1<<20 {
+			time.Sleep(time.Millisecond)
+		}
+		n, err := c.conn.Read(buf)
+		if got = append(got, buf[:n]...); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				c.t.Errorf("client %d waits for a reply", c.id)
+			}
+			return string(got), false
+		}
+	}
+	return string(got), true
+}
+
+var (
+	payloads = regexp.MustCompile(`[(<](\d+)\.`)
+	numbers  = regexp.MustCompile(`<\d+\.(\d+)>`)
+)
+
+// check looks at all payloads of what the client got.
+func (c *namedClient) check(replies string) {
+	for _, found := range payloads.FindAllStringSubmatch(replies, -1) {
+		if found[1] != strconv.Itoa(c.id) {
+			c.t.Errorf("client %d got a reply to client %s", c.id, found[1])
+			return
+		}
+	}
+	last := 0
+	for _, found := range numbers.FindAllStringSubmatch(replies, -1) {
+		number, _ := strconv.Atoi(found[1])
+		if number <= last || number > c.sent {
+			c.t.Errorf("client %d got reply %d after %d", c.id, number, last)
+			return
+		}
+		last = number
 	}
 }

@@ -8,15 +8,15 @@
 //
 // The loop gives the bytes that it reads to a Reader: an Input, or the feeder of an upstream
 // connection. Bytes that are written are queued, and no write waits. Whoever writes waits afterwards
-// while more than 64 KiB are queued: a task parks (AwaitRoom), and others are called (WhenRoom). An Input
+// while more than 64 KiB are queued: a task parks (Writer.AwaitRoom), and others are called (WhenRoom). An Input
 // has a buffer only while it has bytes, and its Fill returns ErrNothing instead of waiting.
 //
 // # Who may do what
 //
-// Any goroutine may use a Socket. Only its task calls Send, AwaitRoom and AwaitSent.
+// Any goroutine may use a Socket. Only its task calls AwaitSent.
 //
-// A Writer is shared by all who write to one client. The holder of its lock may
-// write, and unlocks it only between two whole values. So no reply ever stands inside another.
+// A Writer is shared by all who write to one client. What the upstream sends comes in parts (Pass). Whole
+// values of others (Append) follow the part that ends a value, so no reply ever stands inside another.
 //
 // An Input belongs to one goroutine at a time. The loop reads ahead while its session is busy.
 // Those bytes come out of the next Fill.

@@ -26,7 +26,6 @@ type Reader interface {
 // A Socket is a connection that a loop reads and writes, for a task. Any goroutine may call its
 // methods, unless they say otherwise.
 type Socket struct {
-	conn  net.Conn // until Attach
 	on    *loop.Socket
 	loop  *loop.Loop
 	task  *loop.Task // is unparked by what happens to the socket; may be nil
@@ -50,31 +49,16 @@ type Socket struct {
 // The Reader gets its bytes after Resume. The task is unparked by Unpark, by the connection's end and when
 // there is room to write. It fails only if the loop has ended. Then the connection is still the caller's.
 func Adopt(c net.Conn, l *loop.Loop, task *loop.Task, clock *Clock, to Reader) (*Socket, error) {
-	s := NewSocket(c, clock)
-	if !s.Attach(l, task, to) {
-		return nil, net.ErrClosed
-	}
-	return s, nil
-}
-
-// NewSocket and Attach are Adopt in two steps.
-func NewSocket(c net.Conn, clock *Clock) *Socket {
-	s := &Socket{conn: c, clock: clock}
+	s := &Socket{loop: l, task: task, clock: clock, to: to}
 	s.active.Store(clock.Now())
-	return s
-}
-
-// Attach returns false if the loop has ended.
-func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.loop, s.task, s.to = l, task, to
-	on, err := l.Adopt(s.conn, (*receiver)(s))
+	on, err := l.Adopt(c, (*receiver)(s))
 	if err != nil {
-		return false
+		return nil, err
 	}
-	s.on, s.conn = on, nil
-	return true
+	s.on = on
+	return s, nil
 }
 
 // ReadFirst has the loop read the socket before all others (loop.Socket.ReadFirst).
@@ -132,21 +116,11 @@ func (s *Socket) Unpark() {
 func (s *Socket) CloseWrite() { s.on.CloseWrite() }
 
 // Close closes the connection. It waits for nothing: what waits is sent as far as the loop can.
-func (s *Socket) Close() error {
-	if s.on == nil {
-		return s.conn.Close()
-	}
-	s.on.Close()
-	return nil
-}
+func (s *Socket) Close() { s.on.Close() }
 
 // Abandon closes the connection as it is. It does nothing for nil.
 func (s *Socket) Abandon() {
-	switch {
-	case s == nil:
-	case s.on == nil:
-		_ = s.conn.Close()
-	default:
+	if s != nil {
 		s.on.Abandon()
 	}
 }
@@ -203,28 +177,9 @@ func (s *Socket) failed() error {
 	return s.over
 }
 
-// Send appends p, and parks the task while much waits. Only the task calls it.
-func (s *Socket) Send(_ *loop.Task, p []byte) error {
-	for len(p) > mostWaiting {
-		if err := s.Append(p[:mostWaiting]); err != nil {
-			return err
-		}
-		p = p[mostWaiting:]
-		s.AwaitRoom()
-	}
-	err := s.Append(p)
-	s.AwaitRoom()
-	return err
-}
-
-// AwaitRoom returns when little waits to be sent, or the connection is over. Only the task calls it.
-func (s *Socket) AwaitRoom() { s.await(mostWaiting) }
-
 // AwaitSent returns when nothing waits to be sent, or the connection is over. Only the task calls it.
-func (s *Socket) AwaitSent() { s.await(0) }
-
-func (s *Socket) await(most int) {
-	for s.on.Waiting() > most && s.failed() == nil && s.on.Drain() > most {
+func (s *Socket) AwaitSent() {
+	for s.on.Waiting() > 0 && s.failed() == nil && s.on.Drain() > 0 {
 		s.task.Park()
 	}
 }

@@ -1,58 +1,101 @@
 package conn
 
-import "redlock-proxy/redlock/loop"
+import (
+	"sync"
+	"sync/atomic"
 
-// A Writer is the writing side of a client's socket. The session and the copier of
-// upstream replies share it. A goroutine locks it to write, and unlocks it only between
-// two top-level values. The lock is held across I/O, and another goroutine may unlock
-// it, so it is no mutex.
+	"redlock-proxy/redlock/loop"
+)
+
+// A Writer is the writing side of a client's socket. The session, its upstream connection and its
+// listener write to it. What the upstream sends comes in parts. So that no value stands inside
+// another, what others write meanwhile follows when the upstream's value is over. The lock is held
+// for a few lines, and nobody waits with it.
 type Writer struct {
-	to   *Socket
-	lock chan struct{}
+	to     *Socket
+	mu     sync.Mutex
+	inside bool     // the upstream's value goes on
+	later  []byte   // whole values that follow it
+	whens  []func() // are called then
 }
 
 // NewWriter makes the writing side of a socket. From then on only the Writer writes to
 // the socket.
-func NewWriter(to *Socket) *Writer {
-	return &Writer{to: to, lock: make(chan struct{}, 1)}
-}
+func NewWriter(to *Socket) *Writer { return &Writer{to: to} }
 
-// Lock waits until no other goroutine writes.
-func (w *Writer) Lock() { w.lock <- struct{}{} }
+// Lock is called before Append and Pass. What they send, and what the caller notes before Unlock,
+// are one step for others who write.
+func (w *Writer) Lock()   { w.mu.Lock() }
+func (w *Writer) Unlock() { w.mu.Unlock() }
 
-// TryLock is Lock if no other goroutine writes, and returns false otherwise.
-func (w *Writer) TryLock() bool {
-	select {
-	case w.lock <- struct{}{}:
-		return true
-	default:
-		return false
+// Append sends whole values. It never waits: the caller waits for room after Unlock.
+func (w *Writer) Append(p []byte) error {
+	if w.inside {
+		w.later = append(w.later, p...)
+		return w.to.failed()
 	}
+	return w.to.Append(p)
 }
 
-// Unlock lets another goroutine write.
-func (w *Writer) Unlock() { <-w.lock }
-
-// Write writes to the socket. The caller holds the lock, and may have to wait. On the loop only
-// Append may be called.
-func (w *Writer) Write(p []byte) (int, error) {
+// Pass sends what came from the upstream. inside tells whether the last value goes on. It never waits.
+func (w *Writer) Pass(p []byte, inside bool) error {
 	err := w.to.Append(p)
-	room := make(chan struct{})
-	if w.to.WhenRoom(func() { close(room) }) {
-		<-room
+	if w.inside = inside; inside || w.later == nil {
+		return err
 	}
-	return len(p), err
+	err = w.to.Append(w.later)
+	whens := w.whens
+	w.later, w.whens = nil, nil
+	for _, then := range whens {
+		then()
+	}
+	return err
 }
 
-// Append is Write to an attached socket, and never waits.
-func (w *Writer) Append(p []byte) error { return w.to.Append(p) }
+// WhenRoom has the loop call then when little waits to be sent, or the connection is over. If that is
+// so already, it returns false and calls nothing. The caller does not hold the lock, and neither lock
+// nor wait in then.
+func (w *Writer) WhenRoom(then func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.later) > mostWaiting {
+		w.whens = append(w.whens, then)
+		return true
+	}
+	return w.to.WhenRoom(then)
+}
 
-// Loop is the loop that writes to the socket, or nil.
-func (w *Writer) Loop() *loop.Loop { return w.to.loop }
+// AwaitRoom returns when little waits to be sent, or the connection is over.
+func (w *Writer) AwaitRoom(task *loop.Task) {
+	if !w.isFull() {
+		return
+	}
+	var room atomic.Bool
+	if !w.WhenRoom(func() { room.Store(true); task.Unpark() }) {
+		return
+	}
+	for !room.Load() {
+		task.Park()
+	}
+}
 
-// IsFull tells whether much waits for a client that does not read. The socket must be attached.
+func (w *Writer) isFull() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.later) > mostWaiting || w.to.IsFull()
+}
+
+// Waiting, IsFull and WhenTaken are for the one who passes: the end of the value cannot wait for what
+// follows it.
+
+// Waiting is the number of bytes that the client has not taken.
+func (w *Writer) Waiting() int { return w.to.Waiting() }
+
+// IsFull tells whether those are many.
 func (w *Writer) IsFull() bool { return w.to.IsFull() }
 
-// WhenRoom has the loop call then when there is room, or when the connection is over. If that is
-// so already, it returns false and calls nothing.
-func (w *Writer) WhenRoom(then func()) bool { return w.to.WhenRoom(then) }
+// WhenTaken is WhenRoom for those.
+func (w *Writer) WhenTaken(then func()) bool { return w.to.WhenRoom(then) }
+
+// Loop is the loop that writes to the socket.
+func (w *Writer) Loop() *loop.Loop { return w.to.loop }

@@ -72,10 +72,7 @@ func (h *handler) forwardForReply(cmd wire.Command, to route.Route) {
 // user, no other database than the proxy's, no name that the upstream should show, and nothing
 // that it wants to be told of.
 func (h *handler) mayShare(settings *config.Settings) bool {
-	if h.Env.Shared == nil || h.Upstream() != nil {
-		return false
-	}
-	if settings.Config.UpstreamConnections != config.ConnectionsShared || settings.Users.AtUpstream {
+	if h.Upstream() != nil || settings.Config.UpstreamConnections != config.ConnectionsShared || settings.Users.AtUpstream {
 		return false
 	}
 	tracks, _, _ := h.pubsub.Tracking()

@@ -86,7 +86,7 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 		reply := h.client.Perform(name, args)
 		h.ReplyBytes(reply)
 		if h.Upstream() != nil && string(reply) == wire.OK {
-			h.Insert(cmd.AsArray(), 1)
+			h.Insert(cmd.AsArray(), upstream.Expectation{To: upstream.ToNobody, Count: 1})
 		}
 	}
 	return true

@@ -64,7 +64,8 @@ func (h *handler) tellUpstream(request wire.Hello) bool {
 	if !request.Named && request.Version() == h.client.Version {
 		return true
 	}
-	reply, ok := h.AskFor(upstream.Expectation{Kind: upstream.Switch, Version: request.Version(), Count: 1}, request.Forward(), nil)
+	h.Insert(request.Forward(), upstream.Expectation{Kind: upstream.Switch, Version: request.Version(), To: upstream.ToOwner, Count: 1})
+	reply, ok := h.Settled()
 	if ok && resp.IsError(reply) {
 		h.ReplyBytes(reply)
 		return false

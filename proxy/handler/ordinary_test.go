@@ -17,7 +17,7 @@ import (
 // everything that treats a command by its name, so nothing there may name it.
 func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 	routes := &route.Router{Table: command.Builtin()}
-	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes}), nil, nil)
+	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes}), nil, nil, nil)
 	near, _ := net.Pipe()
 	commands := New(env, Config{Clients: clients.NewHub()})
 	h := commands.newHandler(session.New(t.Context(), env, 1, near, commands.Handle))

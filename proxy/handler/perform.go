@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -315,11 +316,15 @@ func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	}
 	h.pubsub.SendCaching()
 	upstreamHalf, lockHalf := to.Halves(cmd.Args)
-	fromUpstream, ok := h.AskWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
-		h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
-	})
+	h.Insert(resp.AppendCommand(nil, upstreamHalf...), upstream.Expectation{To: upstream.ToOwner, Count: 1})
+	h.Send()
+	h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
+	fromUpstream, ok := h.Settled()
 	if !ok {
 		return
+	}
+	if fromUpstream == nil {
+		fromUpstream = []byte(wire.ErrUpstreamReply)
 	}
 	if name == "mget" {
 		h.ReplyBytes(to.JoinValues(fromUpstream, h.lockReply))

@@ -8,6 +8,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -182,7 +183,7 @@ func (h *handler) endedTransaction() bool {
 		return false
 	}
 	if h.watched.upstream {
-		h.Insert(resp.AppendCommand(nil, "UNWATCH"), 1)
+		h.Insert(resp.AppendCommand(nil, "UNWATCH"), upstream.Expectation{To: upstream.ToNobody, Count: 1})
 	}
 	h.endTransaction()
 	return true
@@ -210,7 +211,7 @@ func (h *handler) abort(refusal wire.Error) {
 		return
 	}
 	if h.transaction.State == route.AtUpstream {
-		h.Insert(resp.AppendCommand(nil, "DISCARD"), 1)
+		h.Insert(resp.AppendCommand(nil, "DISCARD"), upstream.Expectation{To: upstream.ToNobody, Count: 1})
 		h.watched.upstream = false
 	}
 	if h.inTransaction() {

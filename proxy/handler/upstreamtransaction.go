@@ -28,7 +28,7 @@ func (h *handler) decideUpstream(name string, cmd wire.Command, to route.Route) 
 	}
 	held, count := h.takeHeld()
 	h.pubsub.SendCaching()
-	h.Insert(held, count)
+	h.Insert(held, upstream.Expectation{To: upstream.ToNobody, Count: count})
 	h.continueUpstream(name, cmd, to)
 }
 
@@ -60,7 +60,8 @@ func (h *handler) executeKeyless(cmd wire.Command) {
 	}
 	held, count := h.takeHeld()
 	h.pubsub.SendCaching()
-	replies, ok := h.AskFor(upstream.Expectation{Count: count}, held, nil)
+	h.Insert(held, upstream.Expectation{To: upstream.ToOwner, Count: count})
+	replies, ok := h.Settled()
 	if !ok {
 		return
 	}
@@ -116,7 +117,8 @@ func (h *handler) executeUpstream(cmd wire.Command) {
 		h.relay(cmd, upstream.Expectation{Count: 1})
 		return
 	}
-	reply, ok := h.AskFor(upstream.Expectation{Count: 1}, cmd.AsArray(), nil)
+	h.Insert(cmd.AsArray(), upstream.Expectation{To: upstream.ToOwner, Count: 1})
+	reply, ok := h.Settled()
 	switch {
 	case !ok:
 		return

@@ -45,7 +45,7 @@ var (
 	connectionsMetric = collected("shared_connections", "Upstream connections that clients share.")
 	unruledMetric     = collected("unruled_patterns", "Patterns of keys that look like locks and match no lock rule; REDLOCK UNRULED shows them.")
 	unruledUsesMetric = collected("unruled_uses_total", "Locks that match no lock rule: taken and given back at the upstream.")
-	membersMetric     = collected("shared_clients", "Clients that have used a shared upstream connection.")
+	membersMetric     = collected("shared_clients", "Clients that use a shared upstream connection.")
 )
 
 // Buffers shows the number of bytes in use of the memory that clients share.

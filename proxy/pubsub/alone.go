@@ -3,6 +3,7 @@ package pubsub
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -74,7 +75,7 @@ func (c *Client) RestrictedAlone() bool {
 // because it has got one already.
 func (c *Client) replayTracking() {
 	if words := c.tracking.command(); words != nil && c.listening.Load() != nil {
-		c.session.Insert(resp.AppendCommand(nil, words...), 1)
+		c.session.Insert(resp.AppendCommand(nil, words...), upstream.Expectation{To: upstream.ToNobody, Count: 1})
 	}
 }
 

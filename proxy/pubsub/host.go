@@ -73,7 +73,7 @@ type Session interface {
 	Send()
 	Busy(wait func())
 	Ask(command []byte) (reply []byte, ok bool)
-	Insert(commands []byte, count int)
+	Insert(commands []byte, want upstream.Expectation)
 	Reply(text string)
 	ReplyBytes(value []byte)
 	ReplyError(refusal wire.Error)

@@ -138,10 +138,7 @@ func (l *listener) deliver(task *loop.Task, items []item) bool {
 // write writes the first items to the client, between two values of other writers, and returns their
 // number. It leaves out those that the client no longer wants. ok is false if the connection is over.
 func (l *listener) write(task *loop.Task, items []item) (n int, ok bool) {
-	if !l.out.TryLock() {
-		task.Leave()
-		l.out.Lock()
-	}
+	l.out.Lock()
 	defer l.out.Unlock()
 	var text []byte
 	messages, invalidations := 0, 0

@@ -7,6 +7,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -155,7 +156,7 @@ func (c *Client) SendCaching() {
 	if t.mode.OptIn {
 		form = "YES"
 	}
-	c.session.Insert(resp.AppendCommand(nil, "CLIENT", "CACHING", form), 1)
+	c.session.Insert(resp.AppendCommand(nil, "CLIENT", "CACHING", form), upstream.Expectation{To: upstream.ToNobody, Count: 1})
 }
 
 // Tracks tells whether lock commands must be reported to Begin.

@@ -9,10 +9,10 @@
 //     command at a time. The command's bytes are valid until Perform returns.
 //   - Reply and its variants answer after everything before is answered: Settle waits until
 //     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
-//   - Forward collects commands into a batch, so that a pipeline is one write. Send ends the
-//     batch.
-//   - Share has the next Forward use a connection that other sessions use, too (package
-//     shared). TryOpen first waits for everything there, so the order of commands is kept.
+//   - Forward adds the client's command to a batch, so that a pipeline is one write, and Insert adds
+//     the proxy's own commands. Send ends the batch. Settled returns the replies to the session itself.
+//   - Share has the next Forward use a connection that other sessions use, too. TryOpen gives the session
+//     its own, and first waits for everything before, so the order of commands is kept.
 //   - Overlap has the masters asked about a key without waiting for earlier commands on other keys
 //     (overlap.go). Their replies come in order. Everything else waits for them first.
 //   - Anything that takes time runs inside Busy. Meanwhile the minder sends replies that are
@@ -45,9 +45,8 @@
 //     every field whose comment says nothing.
 //   - The minder (conn.Minder), only while the session waits for more than a moment. It
 //     then owns the pending replies. Busy waits for it.
-//   - The loop, for the upstream's replies (packages upstream and shared). It calls upstreamOwner and
-//     sharedOwner, which use only Unpark, End, the context and the handler's Confirmed. Member.Close
-//     waits for the goroutine that writes the replies that the client did not take at once.
+//   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only Unpark,
+//     End, the context and the handler's Confirmed.
 //   - The listener for the masters' messages (package pubsub), another task of the loop, if the
 //     handler started one. The handler's Close waits for it.
 //
@@ -56,6 +55,6 @@
 //
 // # Locks
 //
-// The write lock of the client (conn.Writer) is held for whole replies. The handler's
-// Confirmed and FlushWith's function are called with it held. The session has no other lock.
+// The write lock of the client (conn.Writer) is held for a few lines. The handler's Confirmed and
+// FlushWith's function are called with it held. The session has no other lock.
 package session

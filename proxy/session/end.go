@@ -207,10 +207,5 @@ func (s *Session) lastReply() wire.Error {
 func (s *Session) cutOff() {
 	s.sock.Load().Abandon()
 	s.gone()
-	if up := s.upstream.Load(); up != nil {
-		up.Abandon()
-	}
-	if m := s.shared.Load(); m != nil {
-		m.Abandon()
-	}
+	s.up.Abandon()
 }

@@ -20,7 +20,7 @@ func (s *Session) Inspect(limits *config.Limits) {
 			s.Panicked(reason)
 		}
 	}()
-	sock, up := s.sock.Load(), s.upstream.Load()
+	sock := s.sock.Load()
 	if sock == nil {
 		return // the TLS handshake has its own limit
 	}
@@ -29,7 +29,7 @@ func (s *Session) Inspect(limits *config.Limits) {
 	case limits.UnreadTime > 0 && sock.Stalled() > limits.UnreadTime:
 		s.End(Unread)
 		return
-	case up != nil && up.Stalled() > upstreamPatience:
+	case s.up.Stalled() > upstreamPatience:
 		s.End(UpstreamStuck)
 		return
 	case mustLogIn && limits.LoginTime > 0 && s.reading.Load() &&
@@ -45,6 +45,6 @@ func (s *Session) Inspect(limits *config.Limits) {
 
 // isIdle tells whether the client is silent without waiting for anything.
 func (s *Session) isIdle() bool {
-	up, m := s.upstream.Load(), s.shared.Load()
-	return s.reading.Load() && (up == nil || up.Drained() && !up.Listens()) && (m == nil || m.Drained())
+	own := s.Upstream()
+	return s.reading.Load() && s.up.Drained() && (own == nil || !own.Listens())
 }

@@ -32,7 +32,7 @@ type Asked struct {
 // that Overlap may be called. More commands must have come, or it would gain nothing. No earlier
 // command may be about the key, or wait for the upstream. It waits while very many are asked.
 func (s *Session) MayOverlap(key []byte, args [][]byte) bool {
-	if !s.task.OnLoop() || len(s.asked) == 0 && !s.HasInput() || !s.upstreamOwesNothing() {
+	if !s.task.OnLoop() || len(s.asked) == 0 && !s.HasInput() || !s.batch.Empty() || !s.up.Drained() {
 		return false
 	}
 	size := 0
@@ -120,15 +120,4 @@ func (s *Session) settleFirst() {
 		s.pending = append(s.pending, a.Reply...)
 	}
 	s.unasked = append(s.unasked, a)
-}
-
-// upstreamOwesNothing tells whether every forwarded command has been answered.
-func (s *Session) upstreamOwesNothing() bool {
-	if up := s.upstream.Load(); up != nil && !up.Drained() {
-		return false
-	}
-	if m := s.shared.Load(); m != nil && !m.Drained() {
-		return false
-	}
-	return s.batch.Empty()
 }

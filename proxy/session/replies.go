@@ -44,12 +44,9 @@ func (s *Session) FlushWith(first func(replies []byte) []byte) {
 	if len(s.pending) > mostAppended {
 		s.task.Leave() // the copy takes long
 	}
-	if !s.out.TryLock() {
-		s.task.Leave()
-		s.out.Lock()
-	}
+	s.out.Lock()
 	s.flushLocked(first)
-	s.sock.Load().AwaitRoom()
+	s.out.AwaitRoom(s.task)
 }
 
 // flushLocked is FlushWith with the write lock held, which it gives back.

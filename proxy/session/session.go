@@ -11,7 +11,6 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
-	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
@@ -39,8 +38,8 @@ type Handler interface {
 	Opened(by *upstream.Login, known bool)
 	// Rejected is called if the upstream does not accept the client.
 	Rejected(wire.Error)
-	// Confirmed is called for each confirmation of the upstream, by the copier of replies,
-	// with the client's write lock held.
+	// Confirmed is called for each confirmation of the upstream, on the loop, with the
+	// client's write lock held.
 	Confirmed(wire.Confirmation)
 	// Flushed is called when no reply is pending any more. The minder may call it, too.
 	Flushed()
@@ -85,14 +84,12 @@ type Session struct {
 	unasked []*Asked // to be used again
 	silent  bool     // the client wants no replies to the current command
 
-	// upstream is nil until a command needs it. Only the session changes it.
-	upstream                    atomic.Pointer[upstream.Conn]
-	batch                       *upstream.Batch               // forwarded commands that are not sent yet
-	shared                      atomic.Pointer[shared.Member] // nil until a command goes over a shared connection
-	blocking                    bool                          // a forwarded command may wait for other clients
-	unanswered, unansweredBytes int                           // commands since no reply was pending on the shared connection
-	dialError                   wire.Error                    // of the last dial; "": it succeeded, or what shares its error is over
-	dialed                      int64                         // the bytes of the input that had come when it failed
+	up                          *upstream.Member // has the connections to the upstream
+	batch                       *upstream.Batch  // forwarded commands that are not sent yet
+	blocking                    bool             // a forwarded command may wait for other clients
+	unanswered, unansweredBytes int              // commands since no reply was pending on the shared connection
+	dialError                   wire.Error       // of the last dial; "": it succeeded, or what shares its error is over
+	dialed                      int64            // the bytes of the input that had come when it failed
 }
 
 // New makes the session of a client. It owns the connection, and ends with running.
@@ -102,7 +99,8 @@ func New(running context.Context, env *Env, id int64, client net.Conn, handle fu
 	s.in = conn.NewInput(env.Budget)
 	s.decoder = wire.NewDecoder(wire.RedisLimits)
 	s.decoder.Charge = env.Budget.Charge
-	s.batch = upstream.NewBatch(s.in, s.beforeSend)
+	s.up = upstream.NewMember(upstream.Options{Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer }})
+	s.batch = upstream.NewBatch(s.up, s.in, s.beforeSend)
 	s.ctx, s.gone = context.WithCancel(running)
 	s.minder = conn.NewMinder(s.in, minded{s})
 	s.handler = handle(s)
@@ -115,10 +113,6 @@ func (s *Session) Context() context.Context { return s.ctx }
 
 // Writer is the writing side of the client's connection.
 func (s *Session) Writer() *conn.Writer { return s.out }
-
-// Upstream is the session's own upstream connection, or nil. Any goroutine may call it. Only
-// the session changes the connection.
-func (s *Session) Upstream() *upstream.Conn { return s.upstream.Load() }
 
 // DialError is the error of the last dial, for commands that had come when it failed. It is "" if
 // there is none. A later command dials anew, because its client may know the error already.
@@ -221,6 +215,7 @@ func (s *Session) begin(task *loop.Task) bool {
 		return false
 	}
 	s.client, s.out = nil, conn.NewWriter(sock)
+	s.up.Begin(task, s.out)
 	s.sock.Store(sock)
 	s.in.Begin(sock, s.minder)
 	return true
@@ -325,10 +320,7 @@ func (s *Session) endReading() {
 }
 
 func (s *Session) mustEnd() bool {
-	if up := s.upstream.Load(); up != nil && up.Ended() {
-		s.End(UpstreamGone)
-	}
-	if m := s.shared.Load(); m != nil && m.Failed() {
+	if s.up.Failed() {
 		s.End(UpstreamGone)
 	}
 	return s.ended.Load() != 0
@@ -346,14 +338,8 @@ func (s *Session) finish() {
 	}
 	s.Send()
 	s.flush()
-	switch up := s.upstream.Load(); {
-	case s.running.Err() != nil:
-	case up != nil:
-		up.Finish()
-	default:
-		if m := s.shared.Load(); m != nil {
-			m.Wait(finishPatience)
-		}
+	if s.running.Err() == nil {
+		s.up.Finish()
 	}
 	s.sock.Load().AwaitSent()
 }
@@ -361,14 +347,8 @@ func (s *Session) finish() {
 // owesNothing tells whether the session can end without waiting for anybody. A crowd that leaves
 // at once must not become a crowd of goroutines.
 func (s *Session) owesNothing() bool {
-	if m := s.shared.Load(); m != nil && !m.IsIdle() {
-		return false
-	}
-	if up := s.upstream.Load(); up != nil && !up.ClosesAtOnce() {
-		return false
-	}
 	sock := s.sock.Load()
-	return sock == nil || len(s.pending)+len(s.asked) == 0 && s.batch.Empty() && s.lastReply() == "" && sock.Waiting() == 0
+	return sock == nil || s.up.ClosesAtOnce() && len(s.pending)+len(s.asked) == 0 && s.batch.Empty() && s.lastReply() == "" && sock.Waiting() == 0
 }
 
 // release closes everything, whatever state the session is in.
@@ -384,12 +364,7 @@ func (s *Session) release() {
 	}
 	s.minder.End()
 	s.settleAsked() // they use the session
-	if up := s.upstream.Load(); up != nil {
-		up.Close()
-	}
-	if m := s.shared.Load(); m != nil {
-		m.Close()
-	}
+	s.up.Close()
 	s.handler.Close()
 	s.in.Release()
 	s.decoder.ForgetArgs()

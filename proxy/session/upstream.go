@@ -5,29 +5,46 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
 
+const (
+	// mostShared bounds the commands of a session that are unanswered on a shared connection, in
+	// bytes, and so what others may have to wait for. A client with more gets its own.
+	mostShared = 64 << 10
+	// mostReplies bounds their number.
+	mostReplies = 1024
+)
+
+// Upstream is the session's own upstream connection, or nil. Any goroutine may call it. Only
+// the session changes the connection.
+func (s *Session) Upstream() *upstream.Conn { return s.up.Own() }
+
+// InPipe tells whether the upstream connection carries something else than commands and
+// replies.
+func (s *Session) InPipe() bool {
+	own := s.Upstream()
+	return own != nil && own.Pipe()
+}
+
 // Forward adds the command last taken from the input to the batch, without the bytes between
-// it and the command before. The connection must be open. The zero Expectation is for a
+// it and the command before. There must be a connection. The zero Expectation is for a
 // command that is never answered.
 func (s *Session) Forward(cmd wire.Command, want upstream.Expectation) {
 	s.settleAsked()
 	if s.silent {
 		want.To = upstream.ToNobody
 	}
-	s.batch.Forward(s.sender(), cmd, want)
+	s.batch.Forward(cmd, want)
 }
 
-// Insert adds the proxy's own commands to the batch. Nobody gets their replies.
-func (s *Session) Insert(commands []byte, count int) {
-	s.batch.Insert(s.upstream.Load(), commands, count)
-}
+// Insert adds the proxy's own commands to the batch. Their replies go to nobody, or to the session
+// (Settled).
+func (s *Session) Insert(commands []byte, want upstream.Expectation) { s.batch.Insert(commands, want) }
 
 // Send writes the batch in one write, after the replies that come before it.
-func (s *Session) Send() { s.batch.Send(s.sender()) }
+func (s *Session) Send() { s.batch.Send() }
 
 func (s *Session) beforeSend(commands int) {
 	s.flush()
@@ -37,24 +54,21 @@ func (s *Session) beforeSend(commands int) {
 // Settle waits until the upstream has answered every forwarded command and the client has
 // the replies. It returns false if the session must end instead.
 func (s *Session) Settle() bool {
-	_, ok := s.settleForReply()
+	_, ok := s.Settled()
 	return ok
 }
 
-// settleForReply is Settle. It also returns the upstream's reply to the session itself, or nil
-// if there was none or it was too long to keep.
-func (s *Session) settleForReply() (reply []byte, ok bool) {
+// Settled is Settle. It also returns the upstream's replies to the session itself, which are valid until
+// the next Send, or nil if there were none or they were too long to keep.
+func (s *Session) Settled() (replies []byte, ok bool) {
 	s.settleAsked()
-	up := s.upstream.Load()
-	if up == nil {
-		return nil, s.settleShared()
-	}
 	s.Send()
-	if up.Drained() {
-		reply, ok = up.Wait()
-	} else {
+	waits := !s.up.Drained()
+	if waits {
 		s.minder.Begin(len(s.pending) > 0)
-		reply, ok = up.Wait()
+	}
+	replies, ok = s.up.Wait()
+	if waits {
 		s.minder.End()
 	}
 	if !ok {
@@ -62,83 +76,62 @@ func (s *Session) settleForReply() (reply []byte, ok bool) {
 		return nil, false
 	}
 	s.blocking = false
-	return reply, true
+	return replies, true
 }
 
 // Ask sends one of the proxy's own commands and returns the upstream's reply, which is valid
-// until the next Ask. The connection must be open. It returns false if the session must end
-// instead.
+// until the next Send. The session's own connection must be open. It returns false if the session must
+// end instead.
 func (s *Session) Ask(request []byte) (reply []byte, ok bool) {
-	return s.AskWhile(request, nil)
-}
-
-// AskWhile is Ask, and calls meanwhile before it waits for the reply.
-func (s *Session) AskWhile(request []byte, meanwhile func()) (reply []byte, ok bool) {
-	reply, ok = s.AskFor(upstream.Expectation{Count: 1}, request, meanwhile)
-	if ok && reply == nil {
+	s.Insert(request, upstream.Expectation{To: upstream.ToOwner, Count: 1})
+	if reply, ok = s.Settled(); ok && reply == nil {
 		reply = []byte(wire.ErrUpstreamReply)
 	}
 	return reply, ok
 }
 
-// AskFor is AskWhile for a request with any expectation. Replies too long to keep are nil.
-func (s *Session) AskFor(want upstream.Expectation, request []byte, meanwhile func()) (replies []byte, ok bool) {
-	if !s.Settle() {
-		return nil, false
-	}
-	up := s.upstream.Load()
-	want.To = upstream.ToOwner
-	up.Expect(want)
-	up.Write(request)
-	if meanwhile != nil {
-		meanwhile()
-	}
-	return s.settleForReply()
-}
-
-// TryOpen opens the upstream connection if there is none. If it cannot, it returns an error.
+// TryOpen opens the session's own upstream connection if there is none. If it cannot, it returns an
+// error.
 func (s *Session) TryOpen() (refusal wire.Error) {
 	settings := s.Env.Active.Load()
 	switch {
-	case s.upstream.Load() != nil:
+	case s.Upstream() != nil:
 		return ""
 	case settings.DialUpstream == nil:
 		return wire.ErrUpstreamNone
-	case s.DialError() != "":
-		return s.dialError
-	case !s.settleShared():
-		return wire.ErrUpstreamDown // the session ends
 	}
-	s.Busy(func() { refusal = s.dial(settings) })
-	s.dialed = s.in.Arrived()
-	return refusal
+	return s.dial(func() *upstream.Failure {
+		// Not s.ctx: a client that has only half-closed still wants its replies.
+		login := s.handler.Login(settings)
+		known, failure := s.up.Open(s.running, settings.DialUpstream, login)
+		if failure == nil {
+			s.handler.Opened(login, known)
+		}
+		return failure
+	})
 }
 
-// dial is TryOpen if there is no connection yet.
-func (s *Session) dial(settings *config.Settings) (refusal wire.Error) {
-	// Not s.ctx: a client that has only half-closed still wants its replies.
-	login := s.handler.Login(settings)
-	up, known, failure := upstream.Open(s.running, settings.DialUpstream, login, upstream.Options{
-		Client:   s.out,
-		Events:   upstreamOwner{s},
-		Captures: settings.Limits.Bulk + conn.SmallBuffer,
-		Clock:    s.Env.Clock,
-		Memory:   s.Env.Budget,
-		Task:     s.task,
-	})
+// dial opens a connection after everything before is answered.
+func (s *Session) dial(open func() *upstream.Failure) (refusal wire.Error) {
+	switch {
+	case s.DialError() != "":
+		return s.dialError
+	case !s.Settle():
+		return wire.ErrUpstreamDown // the session ends
+	}
+	var failure *upstream.Failure
+	s.Busy(func() { failure = open() })
+	s.dialed = s.in.Arrived()
 	switch {
 	case failure == nil:
+		s.Env.Reached.Add(1)
+		return ""
 	case failure.Rejected:
 		s.handler.Rejected(failure.Reply)
-		return failure.Reply
 	default:
 		s.dialFailed(failure.Reply, failure.Err)
-		return failure.Reply
 	}
-	s.upstream.Store(up)
-	s.Env.Reached.Add(1)
-	s.handler.Opened(login, known)
-	return ""
+	return failure.Reply
 }
 
 func (s *Session) dialFailed(refusal wire.Error, err error) {
@@ -149,39 +142,53 @@ func (s *Session) dialFailed(refusal wire.Error, err error) {
 	}
 }
 
-// upstreamOwner is the session as seen by its upstream connection.
-type upstreamOwner struct{ session *Session }
-
-func (o upstreamOwner) Ended()              { o.session.sock.Load().Unpark() }
-func (o upstreamOwner) ClientLeft()         { o.session.ClientLeft() }
-func (o upstreamOwner) Panicked(reason any) { o.session.Panicked(reason) }
-
-func (o upstreamOwner) Confirmed(c wire.Confirmation) { o.session.handler.Confirmed(c) }
-
-// OutOfSync ends the session, because its connection has ended.
-func (o upstreamOwner) OutOfSync(why error) { o.session.End(OutOfSync, slog.Any("error", why)) }
-
-// CloseUpstream delivers the upstream's pending replies and closes the connection. It returns
-// false if the session must end instead.
-func (s *Session) CloseUpstream() bool {
-	up := s.upstream.Load()
-	if up == nil {
-		return s.settleShared()
+// Share has Forward send the command over a connection that other sessions use, too. It returns
+// false if that must not or cannot be, because the session has its own connection, or the command
+// or the pipeline is too long. If there is no connection, it returns an error, and the command
+// must be answered with that. The settings are those by which the caller has judged the command.
+func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config.Settings) (yes bool, refusal wire.Error) {
+	if settings.DialUpstream == nil || s.Upstream() != nil || s.up.IsSlow() {
+		return false, ""
 	}
+	if s.batch.Empty() && s.up.Drained() {
+		s.unanswered, s.unansweredBytes = 0, 0
+	}
+	s.unanswered++
+	s.unansweredBytes += len(cmd.Raw)
+	if s.unanswered > mostReplies || s.unansweredBytes > mostShared {
+		return false, ""
+	}
+	server := serverOf(settings)
+	if s.up.On(server, version) || s.DialError() == "" && s.Settle() && s.up.TryJoin(server, version) {
+		return true, ""
+	}
+	refusal = s.dial(func() *upstream.Failure { return s.up.Join(server, version, settings.DialUpstream) })
+	return refusal == "", refusal
+}
+
+// serverOf is the server to which the settings lead.
+func serverOf(s *config.Settings) upstream.Server {
+	login := &s.Upstream
+	return upstream.Server{Name: s.Config.Upstream.String(), User: login.User, Password: login.Password, DB: login.DB}
+}
+
+// CloseUpstream delivers the upstream's pending replies and closes the session's own connection. It
+// returns false if the session must end instead.
+func (s *Session) CloseUpstream() bool {
 	s.Send()
-	whole := false
-	s.Busy(func() { whole = up.Finish() })
+	s.minder.Begin(len(s.pending) > 0)
+	whole := s.up.CloseOwn()
+	s.minder.End()
 	if !whole {
 		s.End(UpstreamGone)
-		return false
 	}
-	s.upstream.Store(nil)
-	return true
+	return whole
 }
 
-// InPipe tells whether the upstream connection carries something else than commands and
-// replies.
-func (s *Session) InPipe() bool {
-	up := s.upstream.Load()
-	return up != nil && up.Pipe()
-}
+// owner is the session as seen by its member.
+type owner struct{ *Session }
+
+func (o owner) Confirmed(c wire.Confirmation) { o.handler.Confirmed(c) }
+func (o owner) Broken()                       { o.sock.Load().Unpark() }
+func (o owner) Unread()                       { o.End(Unread) }
+func (o owner) OutOfSync(why error)           { o.End(OutOfSync, slog.Any("error", why)) }

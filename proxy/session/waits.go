@@ -58,18 +58,12 @@ func (m minded) ClientEnded() {
 		return
 	}
 	m.gone()
-	if up := m.upstream.Load(); up != nil {
-		up.StartDrain()
-	}
-	m.shared.Load().AbandonAfter(finishPatience)
+	m.up.Drain()
 }
 
 // ClientLeft is called when the client reads no more, or has certainly gone.
 func (s *Session) ClientLeft() {
 	s.left.Store(true)
 	s.gone()
-	if up := s.upstream.Load(); up != nil {
-		up.CloseWrite()
-	}
-	s.shared.Load().Abandon()
+	s.up.Leave()
 }

@@ -9,109 +9,109 @@ import (
 // write with the commands inserted before it.
 const joined = 64 << 10
 
-// A Sender sends commands. Expect says how the next commands will be answered, before Write
+// A sender sends commands. Expect says how the next commands will be answered, before Write
 // sends them. There is one Write for them, unless commands were inserted before a long piece of
-// input. A Conn is a Sender.
-type Sender interface {
+// input. A Member is a sender.
+type sender interface {
 	Expect(Expectation)
 	Write([]byte)
 }
 
 // A Batch is the commands that the owner has forwarded and not yet sent: a piece of the
-// client's input as it came, with the proxy's own commands before it. The owner's
-// goroutine calls it, and sends it before it reads more input or changes the Sender.
+// client's input as it came, with the proxy's own commands before it. The owner sends it before it
+// reads more input, and before its member opens or joins another connection.
 type Batch struct {
+	to         sender
 	input      *conn.Input
 	beforeSend func(commands int)
 
-	from, to  int         // the piece of input
-	inserted  []byte      // commands before it, which are not as they came
-	expected  Expectation // ordinary replies to the batch, not yet entered
-	forwarded int         // commands in inserted and the piece of input that are the client's
+	from, until int         // the piece of input
+	inserted    []byte      // commands before it, which are not as they came
+	expected    Expectation // ordinary replies to the batch, not yet entered
+	forwarded   int         // commands in inserted and the piece of input that are the client's
 }
 
 // NewBatch makes an empty Batch for commands from that input. Each Send that has
 // something to write first calls beforeSend with the number of the client's commands.
-func NewBatch(input *conn.Input, beforeSend func(commands int)) *Batch {
-	return &Batch{input: input, beforeSend: beforeSend}
+func NewBatch(to *Member, input *conn.Input, beforeSend func(commands int)) *Batch {
+	return &Batch{to: to, input: input, beforeSend: beforeSend}
 }
 
 // Forward adds the command last consumed from the input, and nothing that stands between
 // it and the one before.
-func (b *Batch) Forward(c Sender, cmd wire.Command, e Expectation) {
-	if from := b.input.Offset() - len(cmd.Raw); b.from < b.to && b.to != from {
-		b.Send(c)
+func (b *Batch) Forward(cmd wire.Command, e Expectation) {
+	if from := b.input.Offset() - len(cmd.Raw); b.from < b.until && b.until != from {
+		b.Send()
 	}
-	b.expect(c, e)
+	b.expect(e)
 	b.forwarded++
 	if cmd.Raw[0] != '*' {
-		if b.from < b.to {
-			b.Send(c)
+		if b.from < b.until {
+			b.Send()
 		}
 		b.inserted = append(b.inserted, cmd.AsArray()...)
 		return
 	}
-	if b.from == b.to {
+	if b.from == b.until {
 		b.from = b.input.Offset() - len(cmd.Raw)
 	}
-	b.to = b.input.Offset()
+	b.until = b.input.Offset()
 }
 
 // Empty tells whether nothing waits to be sent.
-func (b *Batch) Empty() bool { return b.to == b.from && len(b.inserted) == 0 }
+func (b *Batch) Empty() bool { return b.until == b.from && len(b.inserted) == 0 }
 
-// Insert puts the proxy's own commands before the next that is forwarded. Nobody gets
-// their replies.
-func (b *Batch) Insert(c Sender, commands []byte, count int) {
-	if b.from < b.to {
-		b.Send(c)
+// Insert puts the proxy's own commands before the next that is forwarded.
+func (b *Batch) Insert(commands []byte, e Expectation) {
+	if b.from < b.until {
+		b.Send()
 	}
-	b.expect(c, Expectation{To: ToNobody, Count: count})
+	b.expect(e)
 	b.inserted = append(b.inserted, commands...)
 }
 
 // expect enters an expectation, ordinary ones together at the next Send.
-func (b *Batch) expect(c Sender, e Expectation) {
+func (b *Batch) expect(e Expectation) {
 	if e.Kind == Reply && e.To == b.expected.To {
 		b.expected.Count += e.Count
 		return
 	}
-	b.enterExpected(c)
+	b.enterExpected()
 	if e.Kind == Reply {
 		b.expected = e
 		return
 	}
-	c.Expect(e)
+	b.to.Expect(e)
 }
 
-func (b *Batch) enterExpected(c Sender) {
+func (b *Batch) enterExpected() {
 	if b.expected.Count > 0 {
-		c.Expect(b.expected)
+		b.to.Expect(b.expected)
 	}
 	b.expected = Expectation{}
 }
 
 // Send writes the batch, in one write if it can.
-func (b *Batch) Send(c Sender) {
+func (b *Batch) Send() {
 	if b.Empty() {
 		return
 	}
 	b.beforeSend(b.forwarded)
 	b.forwarded = 0
-	b.enterExpected(c)
-	commands := b.input.Between(b.from, b.to)
-	b.from, b.to = 0, 0
+	b.enterExpected()
+	commands := b.input.Between(b.from, b.until)
+	b.from, b.until = 0, 0
 	if len(b.inserted) > 0 {
 		if len(commands) <= joined {
 			b.inserted, commands = append(b.inserted, commands...), nil
 		}
-		c.Write(b.inserted)
+		b.to.Write(b.inserted)
 		b.inserted = b.inserted[:0]
 		if cap(b.inserted) > joined {
 			b.inserted = nil
 		}
 	}
 	if len(commands) > 0 {
-		c.Write(commands)
+		b.to.Write(commands)
 	}
 }

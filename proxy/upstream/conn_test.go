@@ -35,9 +35,10 @@ func (r *recorder) Confirmed(c wire.Confirmation) {
 	r.add("confirmed " + strings.Join(c.Names, ","))
 }
 func (r *recorder) ClientLeft()       { r.add("client left") }
+func (r *recorder) Unread()           { r.add("unread") }
 func (r *recorder) OutOfSync(error)   { r.add("out of sync") }
 func (r *recorder) Panicked(any)      { r.add("panicked") }
-func (r *recorder) Ended()            { close(r.end) }
+func (r *recorder) Broken()           { close(r.end) }
 func (r *recorder) told() string      { return strings.Join(r.text, "; ") }
 func (r *recorder) wait(t *testing.T) { await(t, "the end", r.end) }
 
@@ -50,9 +51,9 @@ func await(t *testing.T, what string, done <-chan struct{}) {
 	}
 }
 
-// A rig is a connection between a client and a server. The test plays both.
-type rig struct {
-	*Conn
+// An ownRig is a member's own connection between a client and a server. The test plays both.
+type ownRig struct {
+	*Member
 	server   net.Conn
 	requests *bufio.Reader // what the server gets
 	got      []string      // of that, the lines of the login
@@ -67,9 +68,9 @@ type rig struct {
 
 // open logs in at a server with these answers. It sends one part for all commands that come
 // together.
-func open(t *testing.T, login *Login, answers ...string) *rig {
+func open(t *testing.T, login *Login, answers ...string) *ownRig {
 	t.Helper()
-	r := &rig{clock: &conn.Clock{}, memory: conn.NewBudget(func() int64 { return 1 << 20 }), events: &recorder{end: make(chan struct{})}}
+	r := &ownRig{clock: &conn.Clock{}, memory: conn.NewBudget(func() int64 { return 1 << 20 }), events: &recorder{end: make(chan struct{})}}
 	near, far := pair(t)
 	inside, outside := pair(t)
 	r.server, r.client = far, outside
@@ -93,20 +94,19 @@ func open(t *testing.T, login *Login, answers ...string) *rig {
 	}()
 	dial := func(context.Context) (net.Conn, error) { return near, nil }
 	l := proxytest.Loop(t)
-	client := conn.NewSocket(inside, r.clock)
-	if !client.Attach(l, nil, proxytest.Deaf{}) {
-		t.Fatal("the client cannot be attached")
+	client, err := conn.Adopt(inside, l, nil, r.clock, proxytest.Deaf{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.Conn, r.known, r.failure = Open(context.Background(), dial, login, Options{
-		Client: conn.NewWriter(client), Events: r.events, Captures: 100_000, Clock: r.clock, Memory: r.memory, Task: proxytest.Task(t, l),
-	})
+	pool := NewPool(r.clock, r.memory, l, func(err error) { t.Error(err) })
+	r.Member = NewMember(Options{Owner: r.events, Pool: pool, Captures: func() int64 { return 100_000 }})
+	r.Begin(proxytest.Task(t, l), conn.NewWriter(client))
+	r.known, r.failure = r.Open(context.Background(), dial, login)
 	await(t, "the login's end", played)
-	if (r.Conn == nil) == (r.failure == nil) {
-		t.Fatalf("a connection %v and a failure %v", r.Conn, r.failure)
+	if (r.Own() == nil) == (r.failure == nil) {
+		t.Fatalf("a connection %v and a failure %v", r.Own(), r.failure)
 	}
-	if r.Conn != nil {
-		t.Cleanup(r.Close)
-	}
+	t.Cleanup(r.Close)
 	return r
 }
 
@@ -121,7 +121,7 @@ func pair(t *testing.T) (near, far net.Conn) {
 }
 
 // opened makes a rig that has logged in.
-func opened(t *testing.T) *rig {
+func opened(t *testing.T) *ownRig {
 	t.Helper()
 	r := open(t, &Login{}, wire.Pong)
 	if r.failure != nil {
@@ -131,7 +131,7 @@ func opened(t *testing.T) *rig {
 }
 
 // commands returns the commands of the login.
-func (r *rig) commands() string {
+func (r *ownRig) commands() string {
 	var list []string
 	for _, line := range r.got {
 		switch {
@@ -144,8 +144,8 @@ func (r *rig) commands() string {
 	return strings.Join(list, ",")
 }
 
-func (r *rig) requested(t *testing.T, want string) { t.Helper(); expect(t, r.requests, want) }
-func (r *rig) replied(t *testing.T, want string)   { t.Helper(); expect(t, r.replies, want) }
+func (r *ownRig) requested(t *testing.T, want string) { t.Helper(); expect(t, r.requests, want) }
+func (r *ownRig) replied(t *testing.T, want string)   { t.Helper(); expect(t, r.replies, want) }
 
 func expect(t *testing.T, from *bufio.Reader, want string) {
 	t.Helper()
@@ -155,10 +155,10 @@ func expect(t *testing.T, from *bufio.Reader, want string) {
 	}
 }
 
-func (r *rig) say(text string) { _, _ = io.WriteString(r.server, text) }
+func (r *ownRig) say(text string) { _, _ = io.WriteString(r.server, text) }
 
 // waits calls Wait and reports its results, which must come soon.
-func (r *rig) waits(t *testing.T) (replies string, ok bool) {
+func (r *ownRig) waits(t *testing.T) (replies string, ok bool) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -196,6 +196,7 @@ func TestRepliesGoWhereTheyAreExpected(t *testing.T) {
 func TestTheEndIsNoAnswer(t *testing.T) {
 	r := opened(t)
 	r.Expect(Expectation{Count: 2})
+	r.Write([]byte("x"))
 	r.say("+one\r\n$10\r\nhalf")
 	_ = r.server.Close()
 	if _, ok := r.waits(t); ok {
@@ -203,8 +204,8 @@ func TestTheEndIsNoAnswer(t *testing.T) {
 	}
 	r.replied(t, "+one\r\n$10\r\nhalf")
 	r.events.wait(t)
-	if whole := r.Finish(); whole || !r.Ended() || r.events.told() != "" {
-		t.Errorf("whole %v, ended %v, and it tells %q", whole, r.Ended(), r.events.told())
+	if whole := r.Finish(); whole || !r.Failed() || r.events.told() != "" {
+		t.Errorf("whole %v, ended %v, and it tells %q", whole, r.Failed(), r.events.told())
 	}
 }
 
@@ -226,6 +227,7 @@ func TestEventsOfAConnection(t *testing.T) {
 			r := opened(t)
 			for _, e := range row.expected {
 				r.Expect(e)
+				r.Write([]byte("x"))
 			}
 			r.say(row.stream)
 			r.replied(t, row.replied)
@@ -246,6 +248,7 @@ func TestClientLeavesInsideAReply(t *testing.T) {
 	r := opened(t)
 	_ = r.client.Close()
 	r.Expect(Expectation{Count: 1})
+	r.Write([]byte("x"))
 	go func() {
 		for text := "$100000000\r\n"; ; text = strings.Repeat("x", 100_000) {
 			if _, err := io.WriteString(r.server, text); err != nil {
@@ -257,7 +260,7 @@ func TestClientLeavesInsideAReply(t *testing.T) {
 	if r.events.told() != "client left" {
 		t.Errorf("it tells %q", r.events.told())
 	}
-	r.options.Client.Lock()
+	r.Member.client.Lock()
 }
 
 // Finish waits for the remaining replies of the upstream. Close ends one that is silent
@@ -265,6 +268,7 @@ func TestClientLeavesInsideAReply(t *testing.T) {
 func TestFinishHearsTheRest(t *testing.T) {
 	r := opened(t)
 	r.Expect(Expectation{Count: 1})
+	r.Write([]byte("x"))
 	go func() {
 		_, _ = io.ReadAll(r.requests) // the end of the commands
 		r.say("+last\r\n")
@@ -280,6 +284,7 @@ func TestWhatIsKeptIsPaidFor(t *testing.T) {
 	r := opened(t)
 	long := "$50000\r\n" + strings.Repeat("x", 50_000) + "\r\n"
 	r.Expect(Expectation{To: ToOwner, Count: 1})
+	r.Write([]byte("x"))
 	r.say(long[:40_000])
 	for deadline := time.Now().Add(patience); r.memory.InUse() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -291,11 +296,13 @@ func TestWhatIsKeptIsPaidFor(t *testing.T) {
 		t.Errorf("%d bytes are handed over, %v", len(replies), ok)
 	}
 	r.Expect(Expectation{To: ToOwner, Count: 2})
+	r.Write([]byte("x"))
 	r.say(long + long)
 	if replies, ok := r.waits(t); replies != "" || !ok {
 		t.Errorf("of too long a reply, %d bytes are handed over, %v", len(replies), ok)
 	}
 	r.Expect(Expectation{To: ToOwner, Count: 1})
+	r.Write([]byte("x"))
 	r.say(long[:40_000])
 	r.Close()
 	if n := r.memory.InUse(); n != 0 {
@@ -306,7 +313,8 @@ func TestWhatIsKeptIsPaidFor(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	none := errors.New("no route")
 	dial := func(context.Context) (net.Conn, error) { return nil, none }
-	if c, _, failure := Open(context.Background(), dial, &Login{}, Options{}); c != nil || failure.Reply != wire.ErrUpstreamDown || failure.Err != none || failure.Rejected {
-		t.Errorf("%v, %+v", c, failure)
+	m := NewMember(Options{Pool: new(Pool)})
+	if _, failure := m.Open(context.Background(), dial, &Login{}); m.Own() != nil || failure.Reply != wire.ErrUpstreamDown || failure.Err != none || failure.Rejected {
+		t.Errorf("%v, %+v", m.Own(), failure)
 	}
 }

@@ -1,47 +1,86 @@
-// Package upstream is one client's own connection to the ordinary Redis. It logs in,
-// matches each reply to its command, and copies replies to the client. It knows no
-// commands but those of the login (login.go), no session and no settings.
+// Package upstream connects sessions to the ordinary Redis. It logs in, matches each reply to the
+// command that it answers, and passes replies on to the clients. It knows no commands but those of
+// the login (login.go), no session and no settings.
 //
-// # From command to reply
+// # One connection
 //
-// The owner calls Conn.Expect before it writes commands (Conn.Write), to say how they
-// will be answered. An Expectation names the number of values, their meaning and their
-// destination: the client, nobody, or the owner. The client's loop reads the
-// connection (attached.go) and calls Feed with what came (feed.go). The first bytes of
-// each top-level value tell the pending replies (pending.go) which command it answers. Values of
-// any length are passed on as they come, and only those for the owner are kept. Conn.Wait returns when
-// nothing is pending any more. By then the client has every reply, and Wait returns the owner's.
+// A Conn has a queue of turns: the replies that are still to come, each for a Member, which is one
+// session's part. A member has the connection for itself (Member.Open), or shares one of the Pool's
+// with others (Member.Join). That is the only difference: a queue with one member or with several.
 //
-// A Batch (batch.go) gathers commands of a pipeline before they are written, and their
-// expectations.
+//	session  Batch  Member a --commands--.                               .--> conn.Writer of a's client
+//	                                      \                             /
+//	session  Batch  Member b --commands----> [ b b a b a a ]  queue   --'---> conn.Writer of b's client
+//	                              |             ^                     ^
+//	                              |     enter   |      take, feed     |
+//	                              v   at the end|      the first      |
+//	                          conn.Socket ======+=== the upstream ====' replies, in the same order
+//
+// A member calls Expect and then Write. Write puts the commands into the socket's buffer and the
+// turns into the queue, both under the connection's mutex, so they have one order. The loop sends
+// all that members have written in one write at the end of its round. It feeds what it reads
+// (feed.go): the first bytes of each top-level value tell to which turn it belongs. A value of any
+// length is passed on as it comes. Only those for the owner are kept. Member.Wait returns when no
+// reply of the member is pending. By then its client has every one, and Wait returns the owner's.
 //
 // A caller may rely on this:
 //
-//   - Each value goes to the destination of the expectation that it answers. A value
-//     that nobody asked for, or bytes that are no RESP, go nowhere: the connection ends
-//     with Events.OutOfSync. Pushes and messages go to the client.
-//   - Only whole values are written to the client, one after another. Only the
-//     last may be cut off, if the upstream cut it off.
+//   - Each value goes to the member and the destination of the turn to which it belongs. A value that
+//     nobody asked for, or bytes that are no RESP, go nowhere: the connection ends. An error replaces a
+//     broken value of which its client has no part yet.
+//   - A client gets only whole values, one after another. Only the last may be cut off, if the upstream
+//     cut it off.
 //   - If a command was never answered, Wait returns false.
 //   - A forwarded reply allocates nothing. At most Options.Captures bytes of replies are kept for
-//     the owner, and long ones are charged to Options.Memory.
+//     the owner, and long ones are charged to the Pool's memory.
+//
+// # For itself, or shared
+//
+// What depends on state of the connection needs one of its own. So only there may a member expect
+// Confirmations, Stream, Switch and replies to the owner, and only its client gets pushes.
+//
+//   - When a member's own connection ends, the member has failed. When a shared one ends, those with
+//     replies pending have failed, for nobody knows which of their commands were executed. The others
+//     join another one at their next command.
+//   - A member's own connection is read in the turn of its client, a shared one before all clients.
+//   - A client that sends no more ends its own connection as it would itself (Finish). On a shared one it
+//     gets what comes within drainSilence.
+//   - If a server replies READONLY on a shared connection, it has become a replica: members of all
+//     connections that lead there join another one at their next command, and the old one is closed when
+//     no reply is pending. So is one that nobody has used for a minute.
+//
+// # Slow clients
+//
+// Replies are appended to the client's socket, and nothing waits for that. If more than 64 KiB wait for
+// a client, nothing is read from its connection until the client has taken them. So no more than that
+// and one read are buffered for a client, whether it shares or not (slow.go).
+//
+// On a shared connection others wait meanwhile. The watch looks ten times a second. It adds up the time
+// for which clients have stopped the reading while another member waited. Time in which the client
+// takes ten megabytes a second does not count, and a tenth of all other time is taken off. If the sum
+// reaches a second, Owner.Unread is called for all clients that are full then, and the owners end them.
+// Until the sum falls, a client is ended as soon as it is full. So clients that do not read, however
+// many, delay others by about a second, and then for a tenth of the time at most. A client for which
+// reading has stopped once uses a connection of its own from then on (Member.IsSlow): others should wait
+// for it no second time. For the same reason the owner bounds what a member has unanswered.
 //
 // # Logging in
 //
 // A ClientState is what the client has set for its connection. It makes the Login of each new
 // connection. A Login is a value: the proxy's own credentials or the client's Claim, and the state
-// that the client was promised before there was a connection. Open sends it before any
-// other command, with a deadline. A Failure has the reply for the client.
+// that the client was promised before there was a connection. It is sent before any other command, with
+// a deadline. A Failure has the reply for the client.
 //
-// # Who owns what
+// # Who may do what
 //
-// The client's loop reads the connection. It reads nothing while the client does not read, or another
-// goroutine writes to the client. It holds the lock of the client's conn.Writer until a value for the
-// client has ended. The mutex of the pending replies hands captured replies over to the owner. The owner
-// may read everything else once the connection has ended.
+// Feeding, the watch's looks and all calls of an Owner are on the loop. A member's methods are called by
+// its task, on the loop or away from it, unless they say otherwise. A task that waits parks.
 //
-// Lock order: the client's conn.Writer, then the mutex of the pending replies. That mutex is held
-// for a few lines, and never across I/O or a callback. Events.Confirmed is called with the
-// conn.Writer locked. It may be locked in every other event but Ended, so no event may write
-// to the client.
+// The connection's mutex guards its queue. What a reader of another goroutine may ask is atomic or under
+// that mutex, and only the loop changes it. A member's captured replies belong to the loop while replies
+// are pending, and to the task when none is.
+//
+// Lock order: a Pool's mutex, then a connection's. The client's conn.Writer is locked with neither held,
+// and Owner.Confirmed is called with it. Nothing else is called with a mutex held, and no I/O is done. The
+// owner's methods may be called shortly after Member.Close.
 package upstream

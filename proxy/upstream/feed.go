@@ -1,224 +1,271 @@
 package upstream
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/resp"
 )
 
-// tailSize is enough for the integer that ends a confirmation.
-const tailSize = 24
+const (
+	// tailSize is enough for the integer that ends a confirmation.
+	tailSize = 24
+	// beginning is how many of a value's first bytes always show what it is.
+	beginning = 64
+)
 
-// beginning is how many of a value's first bytes always show what it is.
-const beginning = 64
+// readOnly begins the reply of a server that has become a replica. Clients then connect again,
+// and must reach the server that is the master now.
+var readOnly = []byte("-READONLY")
 
-// Feed delivers p, the next bytes from the upstream, with the client's writing side locked. p is the
-// caller's again when Feed returns. more is false if nothing more may be fed; the caller then
-// calls End. A panic is told to the owner, and ends the connection.
-func (c *Conn) Feed(p []byte) (more bool) {
-	defer c.catch()
+// errUnasked means that replies and commands are out of sync. The next reply would be taken for the
+// answer to a later command.
+var errUnasked = errors.New("a reply that nobody asked for")
+
+// A feeder takes the server's bytes apart and gives each value to its member. Only the loop uses it.
+type feeder struct {
+	scanner resp.Scanner
+	kept    []byte // too few to tell what value they begin
+
+	turn    turn // its values come now
+	inside  bool // a value has begun and not ended
+	value   value
+	to      *Member     // gets the value
+	as      Destination // of the value
+	partly  bool        // its client has a part of the value
+	counted int64       // replies to that member that have ended and are not reported yet
+	tail    []byte      // the value's last bytes, if it is a confirmation
+	said    []wire.Confirmation
+}
+
+// A value is what is known of the current one.
+type value struct {
+	counts       bool // it belongs to the turn
+	confirmation bool
+	family       wire.Family
+}
+
+// feed delivers p, the next bytes from the server. They are the caller's again when it returns. After
+// an error nothing more may be fed.
+func (c *Conn) feed(p []byte) error {
 	for len(c.kept) > 0 && len(p) > 0 {
 		n := min(len(p), beginning)
 		c.kept = append(c.kept, p[:n]...)
 		p = p[n:]
-		used, ok := c.deliverOrStop(c.kept)
-		if !ok {
-			return false
+		used, err := c.deliver(c.kept)
+		if err != nil {
+			return err
 		}
 		c.kept = c.kept[:copy(c.kept, c.kept[used:])]
 	}
 	if len(p) == 0 {
-		return true
+		return nil
 	}
-	used, more := c.deliverOrStop(p)
-	if more {
+	used, err := c.deliver(p)
+	if err == nil {
 		c.kept = append(c.kept, p[used:]...)
 	}
-	return more
+	return err
 }
 
-// catch is deferred. It stops a connection in which there was a panic.
-func (c *Conn) catch() {
-	if reason := recover(); reason != nil {
-		c.stopped = true
-		c.options.Events.Panicked(reason)
-	}
-}
-
-// deliverOrStop is deliver, and tells the owner why nothing more may be fed.
-func (c *Conn) deliverOrStop(p []byte) (used int, more bool) {
-	used, ok := c.deliver(p)
-	switch {
-	case !ok:
-		c.stopped = true
-		c.options.Events.ClientLeft()
-	case c.broken != nil:
-		c.stopped = true
-		c.options.Events.OutOfSync(c.broken)
-	}
-	return used, !c.stopped
-}
-
-// End is called once, after the last Feed. It delivers the bytes that are left, closes the connection
-// and tells the owner.
-func (c *Conn) End() {
-	defer c.options.Events.Ended()
-	defer c.options.Task.Unpark()
-	defer c.ended.Store(true)
-	defer func() { _ = c.conn.Close() }()
-	if !c.stopped {
-		_ = c.pass(c.kept)
-	}
-	if c.locked {
-		c.locked = false
-		c.client.Unlock()
-	}
-}
-
-// deliver passes on p, the next bytes from the upstream. It leaves bytes at the end of
-// p that are too few to tell what value they begin. used is the number of bytes that it
-// passed on. ok is false if a write to the client failed.
-func (c *Conn) deliver(p []byte) (used int, ok bool) {
-	from, at := 0, 0 // p[from:at] is for the client and not yet written
+// deliver is feed. It leaves bytes at the end of p that are too few to tell what value they begin. used
+// is the number of those before.
+func (c *Conn) deliver(p []byte) (used int, err error) {
+	from, at := 0, 0 // p[from:at] is for one destination, and not passed on yet
 	for at < len(p) {
 		if !c.inside {
-			if !c.beginPlain(p[at]) {
-				to, enough := c.pending.begin(p[at:])
-				if !enough {
-					break
-				}
-				if to == unasked {
-					c.broken = errUnexpected
-					break
-				}
-				if to != ToClient && from < at {
-					if !c.pass(p[from:at]) {
-						return at, false
-					}
-					from = at
-				}
-				c.to = to
+			to, as, enough := c.begin(p[at:])
+			if !enough {
+				break
 			}
-			// Without PushCounts EXEC's reply might never end in a pipe, and would hold the client's write lock.
-			c.inside, c.partly, c.scanner.PushCounts = true, false, c.Pipe()
-			c.tail = c.tail[:0]
+			if to != c.to || as != c.as {
+				c.pass(p[from:at], false)
+				from, c.to, c.as = at, to, as
+			}
+			if to == nil && c.value.counts {
+				err = errUnasked
+				break
+			}
+			// Without PushCounts EXEC's reply might never end in a pipe.
+			c.inside, c.partly, c.scanner.PushCounts = true, false, c.pipe.Load()
 		}
-		n, done, err := c.scanner.Scan(p[at:])
-		if err != nil {
-			c.broken = err
+		n, done, wrong := c.scanner.Scan(p[at:])
+		if err = wrong; err != nil {
 			break
 		}
-		value := p[at : at+n]
-		at += n
-		if c.counted {
-			if done {
-				c.inside = false
-				c.answered++
-			}
-			continue
+		if c.value.confirmation {
+			c.keepTail(p[at : at+n])
 		}
-		c.keepTail(value)
-		if c.to == ToOwner {
-			c.capture(value)
-		}
-		if c.to != ToClient {
-			from = at
-		}
-		if done {
+		if at += n; done {
 			c.inside = false
-			if said, confirms := c.pending.end(c.scanner.Kind(), c.tail); confirms {
-				c.confirmed = append(c.confirmed, said)
-			}
+			c.end()
 		}
 	}
 	rest := p[from:at]
-	if c.broken != nil && c.inside && !c.partly && c.to == ToClient {
+	if err != nil && c.inside && !c.partly && c.as == ToClient {
 		// The client has no part of the reply yet, so an error can replace it.
 		c.inside = false
 		rest = append(slices.Clip(rest), wire.ErrUpstreamReply...)
 	}
 	c.partly = c.inside
-	if !c.pass(rest) {
-		return at, false
-	}
-	c.pending.delivered(c.answered)
-	c.answered = 0
-	return at, true
+	c.pass(rest, c.inside)
+	return at, err
 }
 
-// errUnexpected means that replies and commands are out of sync. The next reply would be
-// taken for the answer to a later command.
-var errUnexpected = errors.New("a reply that nobody asked for")
-
-// beginPlain begins a value if it is a plain reply, and tells whether it is.
-func (c *Conn) beginPlain(first byte) bool {
-	c.counted = false
-	if c.plain == 0 {
-		c.reportAnswered()
-		c.plain = c.pending.plain()
+// begin gets the first bytes of a value and finds who gets it. If enough is false, it needs more bytes.
+// That happens only near the beginning of an unfinished value. A value that nobody asked for counts and
+// has no member.
+//
+// These are all the rules. One top-level value answers each command, or one confirmation for each name.
+// A push (>) answers nothing, unless it is such a confirmation. In RESP2 the same holds for an array
+// that is a message, if there are subscriptions. Pushes and confirmations go to the client that has the
+// connection for itself, and to nobody otherwise. In a pipe, no values are counted.
+func (c *Conn) begin(p []byte) (to *Member, as Destination, enough bool) {
+	if c.turn.of == nil {
+		c.mu.Lock()
+		c.turn = c.queue.take()
+		c.mu.Unlock()
 	}
-	if c.plain == 0 || first == '>' {
-		c.reportAnswered()
-		return false
+	first, isPush := &c.turn, p[0] == '>'
+	if first.Kind == Reply && !isPush && first.of != nil && !c.subscribed.any() { // most values
+		c.value = value{counts: true}
+		if c.only == nil && bytes.HasPrefix(p, readOnly) && !c.stale.Load() {
+			c.pool.leave(c.server)
+		}
+		return first.of, first.To, true
 	}
-	c.plain--
-	c.counted, c.to = true, ToClient
-	return true
+	c.value = value{}
+	if first.of != nil && first.isPipe() {
+		c.startPipe()
+	}
+	if c.pipe.Load() {
+		return c.only, ToClient, true
+	}
+	expectsName := first.of != nil && first.Kind == Confirmations
+	if (expectsName || c.subscribed.any()) && (isPush || p[0] == '*' && c.version == wire.RESP2) {
+		name, known := wire.FirstElement(p)
+		if !known || wire.IsMessage(name) {
+			return c.only, ToClient, known
+		}
+		if family, adds, confirms := wire.ConfirmationOf(name); confirms {
+			counts := expectsName && first.Family == family && first.Adds == adds
+			c.value = value{counts: counts, confirmation: true, family: family}
+			c.tail = c.tail[:0]
+			return c.only, ToClient, true
+		}
+	}
+	if isPush {
+		return c.only, ToClient, true
+	}
+	c.value.counts = true
+	return first.of, first.To, true
 }
 
-func (c *Conn) reportAnswered() {
-	if c.answered > 0 {
-		c.pending.answered(c.answered)
-		c.answered = 0
+// end is called when a value has ended. It still has to be passed on.
+func (c *Conn) end() {
+	if !c.value.counts && !c.value.confirmation {
+		return
+	}
+	if c.turn.Kind == Reply && !c.value.confirmation { // most values
+		c.counted++
+		if c.turn.Count--; c.turn.Count == 0 {
+			c.turn = turn{}
+		}
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &c.turn
+	if c.value.confirmation {
+		if c.value.counts && t.Count == 0 {
+			t.Count = max(1, c.subscribed[c.value.family])
+		}
+		c.subscribed.confirm(c.value.family, c.tail)
+	}
+	if !c.value.counts {
+		return
+	}
+	refused := false
+	if t.Kind == Confirmations {
+		refused = !c.value.confirmation
+		c.said = append(c.said, t.confirmation(refused))
+	}
+	if t.Count--; t.Count > 0 && !refused {
+		return
+	}
+	switch {
+	case c.scanner.Kind() == '-':
+	case t.Kind == Stream:
+		c.startPipe()
+	case t.Kind == Switch:
+		c.version = t.Version
+	}
+	c.counted++
+	c.turn = turn{}
+}
+
+// startPipe ends the counting. Nothing is pending from now on.
+func (c *Conn) startPipe() {
+	c.pipe.Store(true)
+	c.only.task.Unpark()
+}
+
+// pass gives bytes to the member of the current value, and reports the replies that have ended. inside
+// tells whether the last value goes on.
+func (c *Conn) pass(p []byte, inside bool) {
+	m := c.to
+	if m == nil {
+		return
+	}
+	if len(c.said) > 0 || c.as == ToClient && len(p) > 0 {
+		c.passToClient(m, p, inside)
+	} else if c.as == ToOwner {
+		m.capture(p)
+	}
+	m.answered(c.counted)
+	c.counted = 0
+}
+
+func (c *Conn) passToClient(m *Member, p []byte, inside bool) {
+	if m.gone.Load() {
+		c.said = c.said[:0]
+		return
+	}
+	if c.as != ToClient { // a refusal that the client does not want to see
+		p, inside = nil, false
+	}
+	if !c.write(m, p, inside) {
+		m.clientLeft()
+		c.stopped = c.stopped || c.only != nil
+		return
+	}
+	if m.client.IsFull() {
+		c.stopFor(m)
 	}
 }
 
-// pass writes bytes to the client. It returns false if the write failed.
-func (c *Conn) pass(p []byte) bool {
-	var err error
-	if len(p) > 0 {
-		err = c.client.Append(p)
+// write writes to the client, and tells the owner in the same step what the bytes say. It returns false
+// if the client takes no more.
+func (c *Conn) write(m *Member, p []byte, inside bool) bool {
+	m.client.Lock()
+	defer m.client.Unlock()
+	err := m.client.Pass(p, inside)
+	for _, said := range c.said {
+		m.Owner.Confirmed(said)
 	}
-	for _, said := range c.confirmed {
-		c.options.Events.Confirmed(said)
-	}
-	c.confirmed = c.confirmed[:0]
+	c.said = c.said[:0]
 	return err == nil
 }
 
-// unlockBetween unlocks the client's writing side between two values for the client.
-func (c *Conn) unlockBetween() {
-	if c.locked && (!c.inside || c.to != ToClient) {
-		c.locked = false
-		c.client.Unlock()
-	}
-}
-
-func (c *Conn) keepTail(value []byte) {
-	if len(value) >= tailSize {
-		c.tail = append(c.tail[:0], value[len(value)-tailSize:]...)
+func (c *Conn) keepTail(p []byte) {
+	if len(p) >= tailSize {
+		c.tail = append(c.tail[:0], p[len(p)-tailSize:]...)
 		return
 	}
-	if over := len(c.tail) + len(value) - tailSize; over > 0 {
+	if over := len(c.tail) + len(p) - tailSize; over > 0 {
 		c.tail = c.tail[:copy(c.tail, c.tail[over:])]
 	}
-	c.tail = append(c.tail, value...)
-}
-
-func (c *Conn) capture(value []byte) {
-	length := len(c.captured) + len(value)
-	if c.overflow || int64(length) > c.options.Captures {
-		c.overflow = true
-		return
-	}
-	if length > conn.LargeBuffer {
-		if !c.options.Memory.Reserve(len(value)) {
-			c.overflow = true
-			return
-		}
-		c.charged += len(value)
-	}
-	c.captured = append(c.captured, value...)
+	c.tail = append(c.tail, p...)
 }

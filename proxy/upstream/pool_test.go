@@ -1,4 +1,4 @@
-package shared
+package upstream
 
 import (
 	"bytes"
@@ -7,21 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
-
-const patience = 30 * time.Second
 
 // A fakeOwner counts what it is told, and ends a client that does not read.
 type fakeOwner struct {
@@ -30,8 +25,11 @@ type fakeOwner struct {
 	defect               bool // Unread panics
 }
 
-func (o *fakeOwner) Broken()     { o.broken.Add(1) }
-func (o *fakeOwner) ClientLeft() { o.left.Add(1) }
+func (o *fakeOwner) Confirmed(wire.Confirmation) {}
+func (o *fakeOwner) OutOfSync(error)             {}
+func (o *fakeOwner) Panicked(any)                {}
+func (o *fakeOwner) Broken()                     { o.broken.Add(1) }
+func (o *fakeOwner) ClientLeft()                 { o.left.Add(1) }
 func (o *fakeOwner) Unread() {
 	o.unread.Add(1)
 	o.client.Abandon()
@@ -73,7 +71,7 @@ func (r *rig) dial(context.Context) (net.Conn, error) {
 	}
 	near, far := proxytest.Pair(r.t)
 	go func() { // the login is one PING
-		expect(r.t, far, "*1\r\n$4\r\nPING\r\n")
+		hears(r.t, far, "*1\r\n$4\r\nPING\r\n")
 		say(far, wire.Pong)
 		r.servers <- far
 	}()
@@ -82,7 +80,7 @@ func (r *rig) dial(context.Context) (net.Conn, error) {
 
 func say(to net.Conn, text string) { _, _ = io.WriteString(to, text) }
 
-func expect(t *testing.T, from net.Conn, want string) {
+func hears(t *testing.T, from net.Conn, want string) {
 	t.Helper()
 	_ = from.SetReadDeadline(time.Now().Add(patience))
 	got := make([]byte, len(want))
@@ -100,26 +98,33 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func await(t *testing.T, otherwise string, done <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(patience):
-		t.Fatal(otherwise)
-	}
+// look calls f on the loop, where it may use what only the loop uses.
+func (r *rig) look(f func()) {
+	r.t.Helper()
+	done := make(chan struct{})
+	r.loop.Do(func() { defer close(done); f() })
+	await(r.t, "the loop's answer", done)
+}
+
+// stops tells whether nothing is read from a connection because of slow clients.
+func (r *rig) stops(c *Conn) (stops bool) {
+	r.look(func() { stops = len(c.full) > 0 })
+	return stops
 }
 
 // member makes a member of the connection with this index.
 func (r *rig) member(index int) *fakeMember {
 	r.t.Helper()
 	near, far := proxytest.Pair(r.t)
-	owner := &fakeOwner{client: conn.NewSocket(near, &conn.Clock{})}
-	if !owner.client.Attach(r.loop, nil, proxytest.Deaf{}) {
-		r.t.Fatal("the client cannot be attached")
+	sock, err := conn.Adopt(near, r.loop, nil, r.clock, proxytest.Deaf{})
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	m := &fakeMember{Member: r.NewMember(conn.NewWriter(owner.client), owner, nil), t: r.t, client: far, owner: owner}
+	owner := &fakeOwner{client: sock}
+	m := &fakeMember{Member: NewMember(Options{Owner: owner, Pool: r.Pool}), t: r.t, client: far, owner: owner}
+	m.Begin(proxytest.Task(r.t, r.loop), conn.NewWriter(sock))
 	m.index = index
-	r.t.Cleanup(func() { _ = near.Close(); m.Close() })
+	r.t.Cleanup(func() { sock.Close(); m.Close() })
 	m.join(r)
 	return m
 }
@@ -132,8 +137,17 @@ func (m *fakeMember) join(r *rig) {
 }
 
 func (m *fakeMember) sends(text string, replies int) {
-	m.Expect(upstream.Expectation{Count: replies})
+	m.Expect(Expectation{Count: replies})
 	m.Write([]byte(text))
+}
+
+// waits tells whether all replies come.
+func (m *fakeMember) waits() (ok bool) {
+	m.t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); _, ok = m.Wait() }()
+	await(m.t, "Wait's end", done)
+	return ok
 }
 
 func TestRepliesGoToTheirMembers(t *testing.T) {
@@ -142,17 +156,17 @@ func TestRepliesGoToTheirMembers(t *testing.T) {
 	server := <-r.servers
 	a.sends("a1a2", 2)
 	b.sends("b1", 1)
-	a.Expect(upstream.Expectation{Count: 1, To: upstream.ToNobody})
-	a.Expect(upstream.Expectation{Count: 1})
+	a.Expect(Expectation{Count: 1, To: ToNobody})
+	a.Expect(Expectation{Count: 1})
 	a.Write([]byte("a3a4"))
-	expect(t, server, "a1a2b1a3a4")
+	hears(t, server, "a1a2b1a3a4")
 	stream := "+a1\r\n*2\r\n$2\r\na2\r\n:2\r\n$2\r\nb1\r\n+a3\r\n>1\r\n+push\r\n-a4\r\n"
 	for _, piece := range strings.SplitAfter(stream, "") { // byte by byte
 		say(server, piece)
 	}
-	expect(t, a.client, "+a1\r\n*2\r\n$2\r\na2\r\n:2\r\n-a4\r\n")
-	expect(t, b.client, "$2\r\nb1\r\n")
-	if !a.Wait(patience) || !b.Wait(patience) {
+	hears(t, a.client, "+a1\r\n*2\r\n$2\r\na2\r\n:2\r\n-a4\r\n")
+	hears(t, b.client, "$2\r\nb1\r\n")
+	if !a.waits() || !b.waits() {
 		t.Error("replies are missing")
 	}
 	if open, members := r.Counts(); open != 1 || members != 2 {
@@ -167,17 +181,17 @@ func TestBrokenInsideAValue(t *testing.T) {
 	server := <-r.servers
 	c.sends("c", 1)
 	say(server, "+c\r\n")
-	expect(t, c.client, "+c\r\n")
-	if !c.Wait(patience) {
+	hears(t, c.client, "+c\r\n")
+	if !c.waits() {
 		t.Fatal("the reply is missing")
 	}
 	a.sends("a", 1)
 	b.sends("b", 1)
-	expect(t, server, "cab")
+	hears(t, server, "cab")
 	say(server, "$5\r\nab")
-	expect(t, a.client, "$5\r\nab")
+	hears(t, a.client, "$5\r\nab")
 	_ = server.Close()
-	if a.Wait(patience) || b.Wait(patience) {
+	if a.waits() || b.waits() {
 		t.Error("a missing reply is said to have come")
 	}
 	eventually(t, "both are told", func() bool { return a.owner.broken.Load() == 1 && b.owner.broken.Load() == 1 })
@@ -190,18 +204,18 @@ func TestBrokenInsideAValue(t *testing.T) {
 	c.join(r)
 	server = <-r.servers
 	c.sends("again", 1)
-	expect(t, server, "again")
+	hears(t, server, "again")
 	say(server, "+OK\r\n")
-	expect(t, c.client, "+OK\r\n")
+	hears(t, c.client, "+OK\r\n")
 }
 
 // A reply that answers no command reaches nobody, and ends the connection.
 func TestHostileServer(t *testing.T) {
 	for stream, want := range map[string]string{
 		"+OK\r\n+more\r\n": "+OK\r\n",
-		"?":                "",
+		"?":                string(wire.ErrUpstreamReply),
 		"+OK":              "+OK",
-		"$-7\r\n":          "",
+		"$-7\r\n":          string(wire.ErrUpstreamReply),
 		"*1000000000\r\n":  "",
 		"+OK\r\n\x00":      "+OK\r\n",
 		"$3\r\nabcd\r\n+x": "", // cut somewhere inside
@@ -210,19 +224,19 @@ func TestHostileServer(t *testing.T) {
 		a, b := r.member(0), r.member(0)
 		server := <-r.servers
 		a.sends("a", 1)
-		expect(t, server, "a")
+		hears(t, server, "a")
 		say(server, stream)
 		_ = server.(*net.TCPConn).CloseWrite()
-		eventually(t, "the connection has ended, and the client has what came", func() bool { return a.conn.Load().over.Load() && !a.behind.Load() })
+		eventually(t, "the connection has ended, and the client has what came", func() bool { return a.conn.Load().over.Load() })
 		if b.Failed() {
 			t.Errorf("%q: a member that waits for nothing has failed", stream)
 		}
-		_ = a.owner.client.Close()
+		a.owner.client.Close()
 		got, _ := io.ReadAll(a.client)
-		if !strings.HasPrefix(string(got), want) || !strings.HasPrefix(stream, string(got)) {
+		if !strings.HasPrefix(string(got), want) || !strings.HasPrefix(stream, string(got)) && string(got) != string(wire.ErrUpstreamReply) {
 			t.Errorf("%q: the client gets %q", stream, got)
 		}
-		_ = b.owner.client.Close()
+		b.owner.client.Close()
 		if got, _ := io.ReadAll(b.client); len(got) > 0 {
 			t.Errorf("%q: another client gets %q", stream, got)
 		}
@@ -236,24 +250,21 @@ func TestCommandAfterTheEnd(t *testing.T) {
 	m := r.member(0)
 	server := <-r.servers
 	m.sends("a", 1)
-	expect(t, server, "a")
-	m.Member.client.Lock() // somebody else writes to the client
+	hears(t, server, "a")
 	say(server, "+a\r\n")
 	_ = server.Close()
 	eventually(t, "the connection has ended", func() bool { return m.conn.Load().over.Load() })
-	m.sends("b", 1)
 	if m.Failed() {
-		t.Error("the member has failed, and its client does not have what came")
+		t.Error("a member that waits for nothing has failed")
 	}
-	m.Member.client.Unlock()
-	if m.Wait(patience) || !m.Failed() {
+	m.sends("b", 1)
+	if m.waits() || !m.Failed() {
 		t.Error("the command after the end is said to be answered")
 	}
-	_ = m.owner.client.Close() // as the session does
+	m.owner.client.Close() // as the session does
 	if got, _ := io.ReadAll(m.client); string(got) != "+a\r\n" {
 		t.Errorf("the client gets %q", got)
 	}
-	eventually(t, "the owner is told once", func() bool { return m.owner.broken.Load() == 1 })
 }
 
 // A client that does not read delays the others until the watch ends it.
@@ -263,7 +274,7 @@ func TestSlowClientIsEnded(t *testing.T) {
 	server := <-r.servers
 	slow.sends("slow", 1)
 	other.sends("other", 1)
-	expect(t, server, "slowother")
+	hears(t, server, "slowother")
 	const size = 64 << 20 // more than all buffers of the kernel
 	go func() {
 		say(server, fmt.Sprintf("$%d\r\n", size))
@@ -273,52 +284,63 @@ func TestSlowClientIsEnded(t *testing.T) {
 		}
 		say(server, "\r\n+other\r\n")
 	}()
-	expect(t, other.client, "+other\r\n")
+	hears(t, other.client, "+other\r\n")
 	if slow.owner.unread.Load() != 1 || !slow.Failed() || other.owner.unread.Load() != 0 {
 		t.Errorf("slow: %d times, failed %v; other: %d times", slow.owner.unread.Load(), slow.Failed(), other.owner.unread.Load())
 	}
 }
 
-// While nobody waits behind it, a client may take its time.
+// While nobody waits behind it, a client may take its time. What waits for it is bounded.
 func TestSlowClientAloneIsKept(t *testing.T) {
 	r := newRig(t)
+	r.watched = true // the test looks itself
 	slow := r.member(0)
 	server := <-r.servers
 	slow.sends("slow", 1)
 	const size = 32 << 20
 	go say(server, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
 	c := slow.conn.Load()
-	eventually(t, "reading has stopped for the client", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return len(c.full) > 0
-	})
-	for range 3 * looksToEnd {
-		if c.unread() != nil {
-			t.Fatal("it is ended")
+	eventually(t, "reading has stopped for the client", func() bool { return r.stops(c) })
+	r.look(func() {
+		for range 3 * looksToEnd {
+			c.countDelay()
 		}
+		if waiting := slow.Member.client.Waiting(); waiting > 128<<10 {
+			t.Errorf("%d bytes wait for the client", waiting)
+		}
+	})
+	if slow.owner.unread.Load() > 0 || !slow.IsSlow() {
+		t.Errorf("it is ended %d times; it is slow: %v", slow.owner.unread.Load(), slow.IsSlow())
 	}
-	expect(t, slow.client, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
+	hears(t, slow.client, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
+}
+
+// quiet makes members that are told nothing.
+func quiet(n int) (members []*Member) {
+	for range n {
+		members = append(members, &Member{Options: Options{Owner: nobody{}}})
+	}
+	return members
 }
 
 // However much a client reads, it is not ended while it reads fast.
 func TestFastReaderIsKept(t *testing.T) {
-	c := newConnection(&Pool{}, laneKey{}, nil)
-	fast, other := &Member{}, &Member{}
-	c.full, c.queue = []*Member{fast}, []turn{{of: other, count: 1}}
+	c, members := &Conn{}, quiet(2)
+	fast, other := members[0], members[1]
+	c.full, c.turn = []*Member{fast}, turn{of: other}
 	for range 3 * looksToEnd {
 		c.taken += readsFast
-		if c.unread() != nil {
+		if c.countDelay(); fast.gone.Load() {
 			t.Fatal("it is ended")
 		}
 	}
 	for range looksToEnd - 1 {
 		c.taken += readsFast - 1
-		if c.unread() != nil {
+		if c.countDelay(); fast.gone.Load() {
 			t.Fatal("it is ended too early")
 		}
 	}
-	if !slices.Equal(c.unread(), []*Member{fast}) {
+	if c.countDelay(); !fast.gone.Load() || other.gone.Load() {
 		t.Error("it is not ended although it reads slowly")
 	}
 }
@@ -330,48 +352,54 @@ const looksToEnd = int(mostDelay / watchEvery)
 // delays add up, and at their end all clients that are full are ended together. After it the next
 // are ended at once, until nobody has delayed anybody for a while.
 func TestSlowClientsAreEndedTogether(t *testing.T) {
-	c := newConnection(&Pool{}, laneKey{}, nil)
-	first, second, third, other := &Member{}, &Member{}, &Member{}, &Member{}
-	c.queue = []turn{{of: other, count: 1}}
-	stop := func(looks int, full ...*Member) (ended []*Member) {
-		c.full = full
-		if ended = c.fed(); ended != nil {
-			return ended
+	c, other := &Conn{}, quiet(1)[0]
+	c.queue.add(turn{of: other})
+	// stop stops reading for so many clients until the watch has looked so often. It returns how many
+	// of them are ended.
+	stop := func(looks, clients int) (ended int) {
+		c.full = quiet(clients)
+		count := func() (n int) {
+			for _, m := range c.full {
+				if m.gone.Load() {
+					n++
+				}
+			}
+			return n
 		}
-		for range looks - 1 {
-			if c.unread() != nil {
+		c.endSlow() // as after each read
+		for look := 1; look <= looks && count() == 0; look++ {
+			if c.countDelay(); count() > 0 && look < looks {
 				t.Fatal("they are ended too early")
 			}
 		}
-		return c.unread()
+		ended, c.full = count(), nil
+		return ended
 	}
-	if stop(looksToEnd/2, first) != nil {
+	if stop(looksToEnd/2, 1) > 0 {
 		t.Fatal("the first is ended too early")
 	}
-	if ended := stop(looksToEnd-looksToEnd/2, second, third); !slices.Equal(ended, []*Member{second, third}) {
-		t.Errorf("after the second in which others waited %d of two are ended", len(ended))
+	if ended := stop(looksToEnd-looksToEnd/2, 2); ended != 2 {
+		t.Errorf("after the second in which others waited %d of two are ended", ended)
 	}
-	for _, m := range []*Member{first, second} {
-		if c.full = []*Member{m}; !slices.Equal(c.fed(), c.full) {
+	for range 2 {
+		if stop(0, 1) != 1 {
 			t.Error("the next is not ended at once")
 		}
 	}
-	c.full = nil
 	for range 2 {
-		_ = c.unread()
+		c.countDelay()
 	}
-	if stop(1, first) == nil {
+	if stop(1, 1) != 1 {
 		t.Error("others wait once more for longer than a look")
 	}
-	c.full = nil
 	for range (looksToEnd + 1) * delayEnds {
-		_ = c.unread()
+		c.countDelay()
 	}
-	if stop(looksToEnd, first) == nil {
+	if stop(looksToEnd, 1) != 1 {
 		t.Error("it is not ended")
 	}
-	c.full, c.queue[0].of = []*Member{first, other}, first
-	if c.fed() != nil {
+	c.full = append(quiet(1), other)
+	if c.endSlow(); other.gone.Load() {
 		t.Error("clients are ended although nobody else waits")
 	}
 }
@@ -383,14 +411,14 @@ func TestMemberThatLeaves(t *testing.T) {
 	server := <-r.servers
 	gone.sends("gone", 2)
 	other.sends("other", 1)
-	expect(t, server, "goneother")
-	_ = gone.owner.client.Close()
-	gone.Member.Abandon()
-	if gone.Wait(patience) {
+	hears(t, server, "goneother")
+	gone.owner.client.Close()
+	gone.Abandon()
+	if gone.waits() {
 		t.Error("a reply that did not come is said to have come")
 	}
 	say(server, "+1\r\n+2\r\n+other\r\n")
-	expect(t, other.client, "+other\r\n")
+	hears(t, other.client, "+other\r\n")
 	if gone.owner.left.Load() != 0 {
 		t.Error("its owner is told that the client has left")
 	}
@@ -402,15 +430,15 @@ func TestMemberThatSendsNoMore(t *testing.T) {
 	patient, leaves := r.member(0), r.member(0)
 	server := <-r.servers
 	leaves.sends("a", 1)
-	leaves.AbandonAfter(time.Millisecond)
-	if leaves.Wait(0) {
+	leaves.abandonAfter(time.Millisecond)
+	if leaves.waits() {
 		t.Error("a reply that did not come is said to have come")
 	}
 	patient.sends("b", 1)
-	patient.AbandonAfter(patience)
+	patient.abandonAfter(patience)
 	say(server, "+a\r\n+b\r\n")
-	expect(t, patient.client, "+b\r\n")
-	if !patient.Wait(0) {
+	hears(t, patient.client, "+b\r\n")
+	if !patient.waits() {
 		t.Error("a reply that came is said to be missing")
 	}
 }
@@ -427,29 +455,11 @@ func TestWriteWaitsForTheServer(t *testing.T) {
 		}
 	}()
 	c := b.conn.Load()
-	eventually(t, "the buffer is full", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return len(c.out) > mostWaiting
-	})
+	eventually(t, "much waits", func() bool { return c.sock.Waiting() > mostUnsent })
 	select {
 	case <-done:
 		t.Fatal("100 MB are buffered")
 	default:
-	}
-	{
-		tried := make(chan struct{})
-		r.loop.Go(func(task *loop.Task) (rests bool) {
-			defer close(tried)
-			onLoop := &Member{task: task}
-			for { // until the system's buffers are full, too
-				if _, mustLeave := c.enter(onLoop, nil); mustLeave {
-					return false
-				}
-				task.Yield()
-			}
-		})
-		await(t, "a task on the loop is not told to leave it", tried)
 	}
 	_ = server.Close()
 	<-done
@@ -462,8 +472,8 @@ func TestWriteWaitsForTheServer(t *testing.T) {
 func TestDialOnce(t *testing.T) {
 	r := newRig(t)
 	r.down.Store(true)
-	near, _ := proxytest.Pair(t)
-	m := r.NewMember(conn.NewWriter(conn.NewSocket(near, &conn.Clock{})), &fakeOwner{}, nil)
+	m := NewMember(Options{Owner: &fakeOwner{}, Pool: r.Pool})
+	m.Begin(proxytest.Task(t, r.loop), nil)
 	defer m.Close()
 	for range 2 {
 		if failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure == nil || failure.Reply != wire.ErrUpstreamDown {
@@ -471,7 +481,7 @@ func TestDialOnce(t *testing.T) {
 		}
 	}
 	r.down.Store(false)
-	joined := make(chan *connection, 20)
+	joined := make(chan *Conn, 20)
 	for range cap(joined) {
 		go func() {
 			c, _ := r.get(laneKey{Server: Server{Name: "a"}}, r.dial)
@@ -495,17 +505,21 @@ func TestAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T) {
 	a := r.member(0)
 	server := <-r.servers
 	c := a.conn.Load()
-	if !c.isIdle() {
+	idle := func() (is bool) {
+		r.look(func() { is = c.isIdle() })
+		return is
+	}
+	if !idle() {
 		t.Error("a new connection is not idle")
 	}
 	a.sends("a", 2)
 	say(server, "+1\r\n$3\r\nab")
-	expect(t, a.client, "+1\r\n$3\r\nab")
-	if c.isIdle() {
+	hears(t, a.client, "+1\r\n$3\r\nab")
+	if idle() {
 		t.Error("it passes for idle")
 	}
 	say(server, "c\r\n")
-	eventually(t, "it is idle", c.isIdle)
+	eventually(t, "it is idle", idle)
 }
 
 // A defect in what the watch or the writer calls ends the connection, and not the process.
@@ -516,7 +530,7 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 	server := <-r.servers
 	slow.sends("slow", 1)
 	other.sends("other", 1)
-	expect(t, server, "slowother")
+	hears(t, server, "slowother")
 	go say(server, fmt.Sprintf("$%d\r\n%s", 64<<20, strings.Repeat("x", 64<<20)))
 	c := slow.conn.Load()
 	eventually(t, "the connection has ended", c.over.Load)
@@ -527,58 +541,19 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 	other.join(r)
 	<-r.servers
 	c = other.conn.Load()
-	func() {
+	r.look(func() {
 		defer c.catch()
 		panic("a defect")
-	}()
+	})
 	eventually(t, "the next connection has ended", c.over.Load)
-}
-
-// The connection that writes what was put aside for a member has it until that is done, also if all
-// replies have been given already.
-func TestAMemberThatIsBehindStaysOnItsConnection(t *testing.T) {
-	r := newRig(t)
-	m := r.member(0)
-	<-r.servers
-	before := m.conn.Load()
-	m.behind.Store(true) // as between answered and takeAside
-	other := r.member(0)
-	server := Server{Name: "b"}
-	if failure := other.Join(server, wire.RESP2, r.dial); failure != nil {
-		t.Fatal(failure.Err)
-	}
-	<-r.servers
-	if m.TryJoin(server, wire.RESP2) {
-		t.Error("it joined another connection at once")
-	}
-	joined := make(chan struct{})
-	go func() {
-		defer close(joined)
-		_ = m.Join(server, wire.RESP2, r.dial)
-	}()
-	for range 20 {
-		time.Sleep(time.Millisecond)
-		if m.conn.Load() != before {
-			t.Fatal("it joined another connection while it was behind")
-		}
-	}
-	before.mu.Lock()
-	before.caughtUp(m.Member)
-	before.mu.Unlock()
-	await(t, "it does not join", joined)
-	if m.conn.Load() == before || !m.TryJoin(server, wire.RESP2) {
-		t.Error("it did not join")
-	}
 }
 
 // A defect between counting the last reply and giving it fails its member.
 func TestAPanicFailsTheMemberOfTheLastReply(t *testing.T) {
-	c := newConnection(&Pool{}, laneKey{}, conn.NewSocket(nil, &conn.Clock{}))
-	owner := &fakeOwner{}
-	m := &Member{owner: owner}
+	c, m := &Conn{}, quiet(1)[0]
 	m.conn.Store(c)
 	m.pending.Store(1)
-	c.turn = turn{of: m}
+	c.to = m
 	if failed := c.unanswered(); len(failed) != 1 || failed[0] != m {
 		t.Errorf("failed: %v", failed)
 	}
@@ -597,8 +572,8 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	refuse := func() {
 		a.sends("write", 1)
 		say(replica, "-READONLY You can't write against a read only replica.\r\n")
-		expect(t, a.client, "-READONLY You can't write against a read only replica.\r\n")
-		a.Wait(patience)
+		hears(t, a.client, "-READONLY You can't write against a read only replica.\r\n")
+		a.waits()
 	}
 	leftAt := func(at time.Time) {
 		r.mu.Lock()
@@ -612,8 +587,8 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	leftAt(time.Time{})
 	a.sends("get", 1)
 	say(replica, "$9\r\n-READONLY\r\n")
-	expect(t, a.client, "$9\r\n-READONLY\r\n")
-	if a.Wait(patience); !isOn(a) {
+	hears(t, a.client, "$9\r\n-READONLY\r\n")
+	if a.waits(); !isOn(a) {
 		t.Error("a value makes a client leave its server")
 	}
 	b.sends("slow", 1)
@@ -626,21 +601,21 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	master := <-r.servers
 	a.sends("write", 1)
 	say(master, "+OK\r\n")
-	expect(t, a.client, "+OK\r\n")
+	hears(t, a.client, "+OK\r\n")
 	for range 2 * staleLooks {
-		c.look(Server{Name: "a"})
+		r.look(func() { c.look(Server{Name: "a"}) })
 	}
 	leftAt(time.Time{})
 	say(replica, "-READONLY late\r\n")
-	expect(t, b.client, "+slow\r\n-READONLY late\r\n")
+	hears(t, b.client, "+slow\r\n-READONLY late\r\n")
 	if !isOn(a) {
 		t.Error("a late reply of the replica makes members leave the master")
 	}
 	if open, _ := r.Counts(); open != 3 {
 		t.Errorf("%d connections", open)
 	}
-	b.Wait(patience)
-	c.look(Server{Name: "a"})
+	b.waits()
+	r.look(func() { c.look(Server{Name: "a"}) })
 	eventually(t, "the connection to the replica is closed", c.over.Load)
 }
 
@@ -654,28 +629,28 @@ func TestUnusedConnectionIsClosed(t *testing.T) {
 	a.sends("a", 1)
 	r.clock.Advance(int64(2 * unusedAfter))
 	for range 2 * staleLooks {
-		c.look(Server{Name: "a"})
+		r.look(func() { c.look(Server{Name: "a"}) })
 	}
 	if !a.On(Server{Name: "a"}, wire.RESP2) {
 		t.Error("a connection that owes a reply is left")
 	}
 	say(server, "+a\r\n")
-	expect(t, a.client, "+a\r\n")
-	a.Wait(patience)
+	hears(t, a.client, "+a\r\n")
+	a.waits()
 	r.clock.Advance(int64(4 * unusedAfter))
-	c.look(Server{Name: "a"})
+	r.look(func() { c.look(Server{Name: "a"}) })
 	if a.On(Server{Name: "a"}, wire.RESP2) {
 		t.Error("it may still be chosen")
 	}
 	a.sends("late", 1)
 	say(server, "+late\r\n")
-	expect(t, a.client, "+late\r\n")
-	a.Wait(patience)
+	hears(t, a.client, "+late\r\n")
+	a.waits()
 	if c.over.Load() {
 		t.Error("it was closed at once")
 	}
 	for range staleLooks {
-		c.look(Server{Name: "a"})
+		r.look(func() { c.look(Server{Name: "a"}) })
 	}
 	eventually(t, "it is closed", c.over.Load)
 }
@@ -686,57 +661,13 @@ func TestClosedPool(t *testing.T) {
 	<-r.servers
 	a.sends("a", 1)
 	r.Close()
-	if a.Wait(patience) {
+	if a.waits() {
 		t.Error("a missing reply is said to have come")
 	}
 	if failure := a.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure == nil {
 		t.Error("a closed pool dials")
 	}
 }
-
-// However the stream is cut, each client gets its own replies only.
-func FuzzFeed(f *testing.F) {
-	f.Add("+1\r\n$2\r\nab\r\n*1\r\n:1\r\n>1\r\n+p\r\n-e\r\n", uint8(3))
-	f.Add("+1\r\n?", uint8(1))
-	f.Fuzz(func(t *testing.T, stream string, size uint8) {
-		var got [2][2]string
-		var wrong [2]error
-		for i, step := range []int{len(stream) + 1, int(size) + 1} {
-			c := newConnection(&Pool{outOfSync: func(error) {}, memory: unlimited()}, laneKey{}, nil)
-			var clients [2]*collector
-			var members [2]*Member
-			for j := range clients {
-				clients[j] = &collector{}
-				m := &Member{client: clients[j], drained: make(chan struct{}, 1)}
-				members[j] = m
-				for range 2 {
-					c.queue = append(c.queue, turn{of: m, count: 2})
-				}
-			}
-			c.queue[1], c.queue[2] = c.queue[2], c.queue[1]
-			for at := 0; at < len(stream) && wrong[i] == nil; at += step {
-				wrong[i] = c.feed([]byte(stream[at:min(at+step, len(stream))]))
-			}
-			for j, client := range clients {
-				c.awaitCaughtUp(members[j])
-				got[i][j] = client.String()
-			}
-		}
-		if (wrong[0] == nil) != (wrong[1] == nil) || wrong[0] == nil && got[0] != got[1] {
-			t.Errorf("%q: whole %q (%v), in pieces %q (%v)", stream, got[0], wrong[0], got[1], wrong[1])
-		}
-	})
-}
-
-// collector is a client's writing side that keeps what is written to it.
-type collector struct {
-	sync.Mutex
-	bytes.Buffer
-}
-
-func (c *collector) IsFull() bool                { return false }
-func (c *collector) Append(p []byte) error       { _, _ = c.Buffer.Write(p); return nil }
-func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
 
 // A server that remains a replica is left less and less often, and one that becomes a replica later at
 // once.
@@ -755,9 +686,9 @@ func TestHowOftenAReplicaIsLeft(t *testing.T) {
 		{leaveAtMost * 3 / 2, leaveAtMost, true, leaveAtMost},
 		{leaveAtMost * 3, leaveAtMost, true, leaveEvery},
 	} {
-		c := &connection{server: Server{Name: "a"}}
-		other := &connection{server: Server{Name: "b"}}
-		p.all, p.left, p.pause = []*connection{c, other}, time.Now().Add(-row.since), row.pause
+		c := &Conn{server: Server{Name: "a"}}
+		other := &Conn{server: Server{Name: "b"}}
+		p.all, p.left, p.pause = []*Conn{c, other}, time.Now().Add(-row.since), row.pause
 		p.leave(c.server)
 		if c.stale.Load() != row.leaves || p.pause != row.next || other.stale.Load() {
 			t.Errorf("%v after the last one, with a pause of %v: left %v, and then a pause of %v", row.since, row.pause, c.stale.Load(), p.pause)

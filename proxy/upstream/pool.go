@@ -1,4 +1,4 @@
-package shared
+package upstream
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
-	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
@@ -20,14 +19,6 @@ const (
 	// instead of two a command took 0.92x to 1.19x of the processor time, which is no gain, and a
 	// long reply would delay everybody.
 	connections = 2
-	// watchEvery is the pause between two looks of the watch.
-	watchEvery = 100 * time.Millisecond
-	// mostDelay is how long the slow clients of a connection, all together, may delay others. The
-	// time counts for delayEnds times as long.
-	mostDelay = time.Second
-	delayEnds = 10
-	// A client that takes readsFast bytes between two looks reads fast.
-	readsFast = 1 << 20
 	// stuck is how long a server may read no commands. Then its connection is closed.
 	stuck = 5 * time.Minute
 	// retireAfter is the silence after which a connection to a former server is closed.
@@ -51,8 +42,8 @@ type Server struct {
 	DB                   int
 }
 
-// A Pool has the shared connections of a process. Any goroutine may use it. The owner calls
-// Close.
+// A Pool has the shared connections of a process, and what all connections need. Any goroutine may use
+// it. The owner calls Close.
 type Pool struct {
 	running   context.Context // until Close
 	stop      context.CancelFunc
@@ -63,15 +54,15 @@ type Pool struct {
 
 	mu      sync.Mutex
 	lanes   map[laneKey]*lane
-	all     []*connection // of lanes, and stale ones
+	all     []*Conn       // of lanes, and stale ones
 	current Server        // the last that was asked for
 	left    time.Time     // when a replica was left
 	pause   time.Duration // until one may be left again
-	next    int
-	watched bool // the watch has been started
+	watched bool          // the watch has been started
 	closed  bool
 	ended   sync.WaitGroup
-	members atomic.Int64
+	members atomic.Int64 // that use a shared connection
+	next    atomic.Int64
 }
 
 // A laneKey identifies one of the connections to a server.
@@ -84,8 +75,8 @@ type laneKey struct {
 // A lane has a connection, or a dial under way. conn and failure are valid when that is over.
 type lane struct {
 	dialled chan struct{} // closed when the dial is over
-	conn    *connection
-	failure *upstream.Failure
+	conn    *Conn
+	failure *Failure
 }
 
 func (l *lane) isDialled() bool {
@@ -121,49 +112,58 @@ func (p *Pool) Close() {
 	p.ended.Wait()
 }
 
-// Counts are the numbers of open connections, and of the members.
-func (p *Pool) Counts() (open, members int) { return len(p.allOpen()), int(p.members.Load()) }
+// nextIndex spreads members over the connections to a server.
+func (p *Pool) nextIndex() int { return int(p.next.Add(1) % connections) }
 
-// allOpen returns the connections that have not ended, and forgets the others.
-func (p *Pool) allOpen() []*connection {
+// Counts are the numbers of open shared connections, and of the members that use one.
+func (p *Pool) Counts() (open, members int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.forgetOver()
+	return len(p.all), int(p.members.Load())
+}
+
+// forgetOver forgets connections that have ended. The caller holds mu.
+func (p *Pool) forgetOver() {
 	for key, l := range p.lanes {
 		if l.isOver() {
 			delete(p.lanes, key)
 		}
 	}
-	p.all = slices.DeleteFunc(p.all, func(c *connection) bool { return c.over.Load() })
-	return slices.Clone(p.all)
+	p.all = slices.DeleteFunc(p.all, func(c *Conn) bool { return c.over.Load() })
 }
 
 // watch looks after slow clients and stuck servers until Close.
 func (p *Pool) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
+	var open []*Conn
+	look := func() {
+		p.mu.Lock()
+		p.forgetOver()
+		open = append(open[:0], p.all...)
+		current := p.current
+		p.mu.Unlock()
+		for _, c := range open {
+			c.look(current)
+		}
+		clear(open)
+	}
 	for {
 		select {
 		case <-p.running.Done():
 			return
 		case <-ticker.C:
-		}
-		p.mu.Lock()
-		current := p.current
-		p.mu.Unlock()
-		for _, c := range p.allOpen() {
-			c.look(current)
+			p.loop.Do(look)
 		}
 	}
 }
 
 // look ends clients that do not read, and the connection if its server reads nothing or is no longer
-// asked for.
-func (c *connection) look(current Server) {
+// asked for. The loop calls it.
+func (c *Conn) look(current Server) {
 	defer c.catch()
-	c.relieve()
-	for _, m := range c.unread() {
-		m.isUnread()
-	}
+	c.countDelay()
 	if c.sock.Silent() > unusedAfter && c.isIdle() {
 		c.stale.Store(true)
 	}
@@ -198,7 +198,7 @@ func (p *Pool) leave(replica Server) {
 }
 
 // open returns a connection to the server that is open already, or nil.
-func (p *Pool) open(key laneKey) *connection {
+func (p *Pool) open(key laneKey) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.lanes[key]; l != nil && l.isDialled() && !l.isOver() && !p.closed {
@@ -209,11 +209,11 @@ func (p *Pool) open(key laneKey) *connection {
 }
 
 // get returns a connection to the server. It dials if there is none, once for all who wait.
-func (p *Pool) get(key laneKey, dial func(context.Context) (net.Conn, error)) (*connection, *upstream.Failure) {
+func (p *Pool) get(key laneKey, dial func(context.Context) (net.Conn, error)) (*Conn, *Failure) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
+		return nil, &Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
 	}
 	p.current = key.Server
 	l := p.lanes[key]
@@ -229,38 +229,39 @@ func (p *Pool) get(key laneKey, dial func(context.Context) (net.Conn, error)) (*
 }
 
 // dial opens the connection of a lane that nobody else dials.
-func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, error)) (*connection, *upstream.Failure) {
+func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, error)) (*Conn, *Failure) {
 	defer func() { // also after a panic
 		if l.conn == nil && l.failure == nil {
-			l.failure = &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: errors.New("panic during the dial")}
+			l.failure = &Failure{Reply: wire.ErrUpstreamDown, Err: errors.New("panic during the dial")}
 		}
 		close(l.dialled)
 	}()
-	login := &upstream.Login{User: key.User, Password: key.Password, Version: key.version, DB: key.DB}
-	dialled, _, failure := upstream.Dial(p.running, dial, login)
+	login := &Login{User: key.User, Password: key.Password, Version: key.version, DB: key.DB}
+	dialled, _, failure := dialAndLogIn(p.running, dial, login)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	c := &Conn{pool: p, server: key.Server, version: key.version, release: p.ended.Done}
 	switch {
 	case failure != nil:
 		l.failure = failure
+		return nil, failure
 	case p.closed:
 		_ = dialled.Close()
-		l.failure = &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
-	default:
-		c := newConnection(p, key, conn.NewSocket(dialled, p.clock))
-		p.ended.Add(1)
-		if !c.attach(p.ended.Done) {
-			p.ended.Done()
-			_ = dialled.Close()
-			l.failure = &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
-			break
-		}
-		if !p.watched {
-			p.watched = true
-			p.ended.Go(p.watch)
-		}
-		l.conn = c
-		p.all = append(p.all, c)
+		l.failure = &Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
+		return nil, l.failure
 	}
-	return l.conn, l.failure
+	p.ended.Add(1)
+	if l.failure = c.attach(dialled, p.loop, p.clock, nil); l.failure != nil {
+		p.ended.Done()
+		return nil, l.failure
+	}
+	if !p.watched {
+		p.watched = true
+		p.ended.Go(p.watch)
+	}
+	c.sock.ReadFirst()
+	c.sock.Resume()
+	l.conn = c
+	p.all = append(p.all, c)
+	return c, nil
 }

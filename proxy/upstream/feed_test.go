@@ -18,51 +18,76 @@ func bulkOf(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text),
 type nobody struct{}
 
 func (nobody) Confirmed(wire.Confirmation) {}
+func (nobody) Broken()                     {}
 func (nobody) ClientLeft()                 {}
+func (nobody) Unread()                     {}
 func (nobody) OutOfSync(error)             {}
 func (nobody) Panicked(any)                {}
-func (nobody) Ended()                      {}
-
-// testUpstream makes a Conn without a connection. The test feeds it.
-func testUpstream(version wire.Version, captures int64, expected ...Expectation) *Conn {
-	u := &Conn{
-		pending: newPending(version, nil),
-		options: Options{Events: nobody{}, Captures: captures, Memory: conn.NewBudget(func() int64 { return 1 << 20 })},
-	}
-	for _, d := range expected {
-		u.pending.expect(d)
-	}
-	return u
-}
 
 // collector is a client's writing side that keeps what is written to it.
 type collector struct {
 	sync.Mutex
 	bytes.Buffer
+	inside bool
 }
 
-func (c *collector) Append(p []byte) error { _, _ = c.Write(p); return nil }
+func (c *collector) Pass(p []byte, inside bool) error {
+	c.inside = inside
+	_, _ = c.Write(p)
+	return nil
+}
+func (c *collector) IsFull() bool          { return false }
+func (c *collector) Waiting() int          { return 0 }
+func (c *collector) WhenTaken(func()) bool { return false }
 
-// feed feeds a stream in pieces, as the loop does, and returns the bytes that went to the client.
-func (u *Conn) feed(t *testing.T, pieces ...string) string {
-	t.Helper()
+// testMember makes a member whose client keeps what it gets.
+func testMember(captures int64) (*Member, *collector) {
+	m := NewMember(Options{Owner: nobody{}, Pool: &Pool{memory: unlimited()}, Captures: func() int64 { return captures }})
 	client := &collector{}
-	u.client = client
+	m.client = client
+	return m, client
+}
+
+func unlimited() *conn.Budget { return conn.NewBudget(func() int64 { return 1 << 30 }) }
+
+// testUpstream makes a member's own Conn without a connection. The test feeds it.
+func testUpstream(version wire.Version, captures int64, expected ...Expectation) *Conn {
+	m, _ := testMember(captures)
+	u := &Conn{only: m, version: version}
+	m.conn.Store(u)
+	u.expect(expected...)
+	return u
+}
+
+// expect has the member expect something, as if it wrote commands.
+func (c *Conn) expect(expected ...Expectation) {
+	for _, e := range expected {
+		c.only.Expect(e)
+	}
+	for _, e := range c.only.expected {
+		t := turn{of: c.only, Expectation: e}
+		c.only.pending.Add(t.replies())
+		c.queue.add(t)
+	}
+	c.only.expected = nil
+}
+
+// feedAll feeds a stream in pieces, as the loop does, and returns the bytes that went to the client.
+func (c *Conn) feedAll(t *testing.T, pieces ...string) (got string, broken error) {
+	t.Helper()
+	client := c.only.client.(*collector)
 	for _, piece := range pieces {
 		p := []byte(piece)
-		more := u.Feed(p)
+		broken = c.feed(p)
 		clear(p) // it is the caller's again
-		if !more && u.broken == nil {
-			t.Fatal("the client is said to take no more")
-		}
-		if !more {
-			return client.String()
+		if broken != nil {
+			return client.String(), broken
 		}
 	}
-	if len(u.kept) > 0 {
-		t.Fatalf("%q was kept back", u.kept)
+	if len(c.kept) > 0 {
+		t.Fatalf("%q was kept back", c.kept)
 	}
-	return client.String()
+	return client.String(), nil
 }
 
 func TestReplyCounting(t *testing.T) {
@@ -122,18 +147,18 @@ func TestReplyCounting(t *testing.T) {
 			for cut := range len(row.stream) {
 				for width := range min(4, len(row.stream)-cut) {
 					u := testUpstream(row.version, 1<<20, row.expected...)
-					got := u.feed(t, row.stream[:cut], row.stream[cut:cut+width], row.stream[cut+width:])
-					if got != want {
-						t.Fatalf("cut at %d: the client gets %q, want %q", cut, got, want)
+					got, broken := u.feedAll(t, row.stream[:cut], row.stream[cut:cut+width], row.stream[cut+width:])
+					if got != want || broken != nil {
+						t.Fatalf("cut at %d: the client gets %q (%v), want %q", cut, got, broken, want)
 					}
-					if captured := u.captured; string(captured) != row.captured {
+					if captured := u.only.captured; string(captured) != row.captured {
 						t.Fatalf("cut at %d: captured %q, want %q", cut, captured, row.captured)
 					}
-					if owes := !u.pending.drained(false); owes != row.owes {
+					if owes := !u.only.Drained(); owes != row.owes {
 						t.Fatalf("cut at %d: owes: %v, want %v", cut, owes, row.owes)
 					}
-					if u.pending.subscribed != row.rest {
-						t.Fatalf("cut at %d: subscribed %v, want %v", cut, u.pending.subscribed, row.rest)
+					if u.subscribed != row.rest {
+						t.Fatalf("cut at %d: subscribed %v, want %v", cut, u.subscribed, row.rest)
 					}
 				}
 			}
@@ -160,9 +185,9 @@ func TestStreamOutOfStep(t *testing.T) {
 	} {
 		for cut := range len(row.stream) {
 			u := testUpstream(wire.RESP2, 1<<20, row.expected...)
-			got := u.feed(t, row.stream[:cut], row.stream[cut:])
-			if !slices.Contains(row.want, got) || u.broken == nil {
-				t.Errorf("%s, cut at %d: the client gets %q (%v), want one of %q", row.name, cut, got, u.broken, row.want)
+			got, broken := u.feedAll(t, row.stream[:cut], row.stream[cut:])
+			if !slices.Contains(row.want, got) || broken == nil {
+				t.Errorf("%s, cut at %d: the client gets %q (%v), want one of %q", row.name, cut, got, broken, row.want)
 			}
 		}
 	}
@@ -170,58 +195,36 @@ func TestStreamOutOfStep(t *testing.T) {
 
 func TestCaptureIsBounded(t *testing.T) {
 	u := testUpstream(wire.RESP2, 10, Expectation{Count: 1, To: ToOwner})
-	if got := u.feed(t, "$10\r\n0123456789\r\n"); got != "" {
+	if got, _ := u.feedAll(t, "$10\r\n0123456789\r\n"); got != "" {
 		t.Errorf("the client gets %q", got)
 	}
-	if kept, ok := u.Wait(); kept != nil || !ok {
+	if kept, ok := u.only.Wait(); kept != nil || !ok {
 		t.Errorf("of a value that is too long, %q is kept", kept)
 	}
 }
 
 // The memory of pending replies grows neither with the pipeline nor with the age of the
 // connection.
-func TestOwedStaysSmall(t *testing.T) {
-	o := newPending(wire.RESP2, nil)
+func TestTheQueueStaysSmall(t *testing.T) {
+	m, _ := testMember(0)
+	var q queue
 	for i := range 10_000 {
-		o.expect(Expectation{Count: 1, To: Destination(i % 2)})
-		if i < 10 {
-			continue
+		q.add(turn{of: m, Expectation: Expectation{Count: 1, To: Destination(i % 2)}})
+		if i >= 10 {
+			q.take()
 		}
-		o.begin([]byte("+"))
-		o.end('+', nil)
 	}
-	if cap(o.queue.list) > 512 {
-		t.Errorf("the queue has grown to %d", cap(o.queue.list))
+	if cap(q.list) > 512 {
+		t.Errorf("the queue has grown to %d", cap(q.list))
 	}
-	o = newPending(wire.RESP2, nil)
+	q = queue{}
 	for range 10_000 {
-		o.expect(Expectation{Count: 1})
+		q.add(turn{of: m, Expectation: Expectation{Count: 1}})
 	}
-	if len(o.queue.list) != 1 {
-		t.Errorf("%d entries for one pipeline", len(o.queue.list))
-	}
-}
-
-// A panic in the owner's method ends the connection, and nothing more is fed.
-func TestPanicEndsTheConnection(t *testing.T) {
-	u := testUpstream(wire.RESP2, 0, Expectation{Kind: Confirmations, Adds: true, Count: 1})
-	events := &panicking{}
-	u.options.Events, u.client = events, &collector{}
-	if u.Feed([]byte("*3\r\n" + bulkOf("subscribe") + bulkOf("a") + ":1\r\n")) {
-		t.Error("more may be fed")
-	}
-	if events.reason != "confirmed" {
-		t.Errorf("the owner is told of %v", events.reason)
+	if len(q.list) != 1 {
+		t.Errorf("%d entries for one pipeline", len(q.list))
 	}
 }
-
-type panicking struct {
-	nobody
-	reason any
-}
-
-func (*panicking) Confirmed(wire.Confirmation) { panic("confirmed") }
-func (p *panicking) Panicked(reason any)       { p.reason = reason }
 
 // The client gets the same bytes however the upstream's stream is cut. It gets nothing
 // that follows an impossible value.
@@ -233,39 +236,60 @@ func FuzzReplyCounting(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, stream string, kind, size uint8) {
-		fresh := func() *Conn {
+		var got [2]string
+		var wrong [2]error
+		for i, step := range []int{len(stream) + 1, int(size) + 1} {
 			u := testUpstream(wire.Version(kind&1), 64, Expectation{Count: 1})
 			if kind&2 != 0 {
-				u.pending.expect(Expectation{Kind: Confirmations, Family: wire.FamilyChannel, Adds: true, Count: 2, Names: []string{"a", "b"}})
+				u.expect(Expectation{Kind: Confirmations, Family: wire.FamilyChannel, Adds: true, Count: 2, Names: []string{"a", "b"}})
 			}
 			if kind&4 != 0 {
-				u.pending.expect(Expectation{Count: 1, To: ToNobody})
-				u.pending.expect(Expectation{Count: 1, To: ToOwner})
+				u.expect(Expectation{Count: 1, To: ToNobody}, Expectation{Count: 1, To: ToOwner})
 			}
-			u.pending.expect(Expectation{Count: 3})
-			return u
+			u.expect(Expectation{Count: 3})
+			for at := 0; at < len(stream) && wrong[i] == nil; at += step {
+				wrong[i] = u.feed([]byte(stream[at:min(at+step, len(stream))]))
+			}
+			client := u.only.client.(*collector)
+			got[i] = client.String()
+			if client.inside && !u.inside {
+				t.Errorf("%q: the client is inside a value that is over", stream)
+			}
 		}
-		whole, pieces := fresh(), fresh()
-		var got [2]string
-		for i, u := range []*Conn{whole, pieces} {
-			client := &collector{}
-			u.client = client
-			step := len(stream) + 1
-			if i == 1 {
-				step = int(size) + 1
-			}
-			for at := 0; at < len(stream) && u.broken == nil; at += step {
-				if !u.Feed([]byte(stream[at:min(at+step, len(stream))])) && u.broken == nil {
-					t.Fatal("the client is said to take no more")
+		if (wrong[0] == nil) != (wrong[1] == nil) || wrong[0] == nil && got[0] != got[1] {
+			t.Errorf("%q: whole %q (%v), in pieces %q (%v)", stream, got[0], wrong[0], got[1], wrong[1])
+		}
+	})
+}
+
+// However the stream of a shared connection is cut, each client gets its own replies only.
+func FuzzFeed(f *testing.F) {
+	f.Add("+1\r\n$2\r\nab\r\n*1\r\n:1\r\n>1\r\n+p\r\n-e\r\n", uint8(3))
+	f.Add("+1\r\n?", uint8(1))
+	f.Fuzz(func(t *testing.T, stream string, size uint8) {
+		var got [2][2]string
+		var wrong [2]error
+		for i, step := range []int{len(stream) + 1, int(size) + 1} {
+			c := &Conn{pool: &Pool{}}
+			var clients [2]*collector
+			for j := range clients {
+				var m *Member
+				m, clients[j] = testMember(0)
+				for range 2 {
+					c.queue.list = append(c.queue.list, turn{of: m, Expectation: Expectation{Count: 2}})
 				}
 			}
-			got[i] = client.String()
+			list := c.queue.list
+			list[1], list[2] = list[2], list[1]
+			for at := 0; at < len(stream) && wrong[i] == nil; at += step {
+				wrong[i] = c.feed([]byte(stream[at:min(at+step, len(stream))]))
+			}
+			for j, client := range clients {
+				got[i][j] = client.String()
+			}
 		}
-		if whole.broken == nil && pieces.broken == nil && got[0] != got[1] {
-			t.Errorf("%q: whole %q, in pieces %q", stream, got[0], got[1])
-		}
-		if (whole.broken == nil) != (pieces.broken == nil) {
-			t.Errorf("%q: whole %v, in pieces %v", stream, whole.broken, pieces.broken)
+		if (wrong[0] == nil) != (wrong[1] == nil) || wrong[0] == nil && got[0] != got[1] {
+			t.Errorf("%q: whole %q (%v), in pieces %q (%v)", stream, got[0], wrong[0], got[1], wrong[1])
 		}
 	})
 }
