@@ -25,17 +25,15 @@ type Minder struct {
 	in      *Input
 	session Minded
 
-	looking sync.Mutex // held by look; guards begun and told
-	begun   bool       // Begin was called and not End
-	told    bool       // the session knows that its client has ended
-
-	mu       sync.Mutex  // guards all below
+	mu       sync.Mutex  // held by look; guards all below
+	begun    bool        // Begin was called and not End
+	told     bool        // the session knows that its client has ended
 	timer    *time.Timer // nil: it does not run
 	wait     uint64      // counts waits
 	armedFor uint64      // the wait for which the timer was set
 }
 
-// Minded is a session as its Minder sees it. The Minder calls it on a goroutine.
+// Minded is a session as its Minder sees it. The Minder calls it on a goroutine. No method may wait.
 type Minded interface {
 	// Flush writes the replies that are ready.
 	Flush()
@@ -52,12 +50,10 @@ func NewMinder(in *Input, session Minded) *Minder { return &Minder{in: in, sessi
 
 // Begin is called before the session waits. ready tells whether replies are ready.
 func (m *Minder) Begin(ready bool) {
-	m.looking.Lock()
-	m.begun = true
-	m.looking.Unlock()
 	m.in.setMinded(true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.begun = true
 	m.wait++
 	if ready {
 		m.arm(sendAfter, true)
@@ -66,14 +62,11 @@ func (m *Minder) Begin(ready bool) {
 	}
 }
 
-// End returns once look has let go of everything. It may be called again.
+// End returns once look has let go of everything, which does not take long. It may be called again.
 func (m *Minder) End() {
-	if !m.looking.TryLock() {
-		m.in.from.task.Leave() // it may be writing
-		m.looking.Lock()
-	}
+	m.mu.Lock()
 	m.begun = false
-	m.looking.Unlock()
+	m.mu.Unlock()
 	m.in.setMinded(false)
 }
 
@@ -105,14 +98,19 @@ func (m *Minder) arm(after time.Duration, sooner bool) {
 
 // look sends the replies that are ready and tells the session that its client has ended.
 func (m *Minder) look() {
-	m.looking.Lock()
-	defer m.looking.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	defer func() {
 		if reason := recover(); reason != nil {
 			m.session.Panicked(reason)
 		}
 	}()
-	if !m.isDue() {
+	m.timer = nil
+	switch {
+	case !m.begun:
+		return
+	case m.armedFor != m.wait: // another wait has begun meanwhile
+		m.arm(watchAfter, false)
 		return
 	}
 	m.session.Flush()
@@ -126,19 +124,4 @@ func (m *Minder) look() {
 	} else {
 		m.session.ClientLeft()
 	}
-}
-
-// isDue tells whether the timer was set for the wait that is under way. For a later one it is set again.
-func (m *Minder) isDue() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.timer = nil
-	if !m.begun {
-		return false
-	}
-	if m.armedFor != m.wait {
-		m.arm(watchAfter, false)
-		return false
-	}
-	return true
 }
