@@ -57,8 +57,6 @@
 // 32 KiB that the loop has not taken, and one while something is written. They end with the connection.
 // A Task belongs to whoever runs it: the loop, or the goroutine that Leave starts, which ends with Back.
 // Run waits for all of these.
-// A task without a loop (OnGoroutine) runs on its caller's goroutine. Leave and Back do nothing
-// there, and Park blocks. So the same code serves TLS and systems without epoll.
 //
 // # Locks
 //

@@ -134,7 +134,6 @@ func TestYieldLetsOthersRun(t *testing.T) {
 			t.Fatalf("they ran in this order: %v", ran)
 		}
 	}
-	OnGoroutine(func(task *Task) { task.Yield() })
 }
 
 // Run waits for tasks that rest, as for all others.

@@ -8,7 +8,7 @@ import (
 // A Task is sequential code. Its loop runs it until it parks, and again when it was unparked.
 // Only Unpark may be called by others than the task itself.
 type Task struct {
-	loop   *Loop                    // nil: the task runs on a goroutine for good
+	loop   *Loop
 	state  atomic.Uint32            // taskRunning and so on
 	away   bool                     // a goroutine of its own runs it
 	turn   func(*Task) (rests bool) // the code
@@ -36,10 +36,6 @@ func (l *Loop) Go(turn func(*Task) (rests bool)) *Task {
 	}
 	return t
 }
-
-// OnGoroutine calls body on the caller's goroutine, as a task without a loop. It returns when the
-// task has ended.
-func OnGoroutine(body func(*Task)) { body(&Task{away: true}) }
 
 // Park returns after an Unpark, or without reason. It returns at once if the task was unparked
 // since its last Park. The caller looks again at what it waits for.
@@ -101,7 +97,7 @@ func (t *Task) Yield() {
 }
 
 // Leave has a goroutine of its own run the task from now on, so it may block. It does nothing for
-// a task that left already, for one without a loop, and for nil.
+// a task that left already, and for nil.
 func (t *Task) Leave() {
 	if t == nil || t.away {
 		return
@@ -110,10 +106,9 @@ func (t *Task) Leave() {
 	t.on.yield(struct{}{})
 }
 
-// Back has the loop run the task again. It does nothing for a task that the loop runs, for one
-// without a loop, and for nil.
+// Back has the loop run the task again. It does nothing for a task that the loop runs, and for nil.
 func (t *Task) Back() {
-	if t == nil || t.loop == nil || !t.away {
+	if t == nil || !t.away {
 		return
 	}
 	t.away = false

@@ -62,10 +62,7 @@ func TestATaskOfALockedThread(t *testing.T) {
 
 // No Unpark is lost, wherever the task is. A lost one hangs the test.
 func TestUnparkIsNeverLost(t *testing.T) {
-	for name, spawn := range map[string]func(l *running, body func(*Task)){
-		"loop":      func(l *running, body func(*Task)) { l.Go(body) },
-		"goroutine": func(_ *running, body func(*Task)) { go OnGoroutine(body) },
-	} {
+	for name, places := range map[string]int{"loop": 0, "everywhere": 2} {
 		t.Run(name, func(t *testing.T) {
 			const items = 20_000
 			l := start(t)
@@ -73,7 +70,7 @@ func TestUnparkIsNeverLost(t *testing.T) {
 			var produced atomic.Int64
 			var task atomic.Pointer[Task]
 			ready, done := make(chan struct{}), make(chan struct{})
-			spawn(l, func(self *Task) {
+			l.Go(func(self *Task) {
 				defer close(done)
 				random := rand.New(rand.NewPCG(seed, 1))
 				task.Store(self)
@@ -81,9 +78,9 @@ func TestUnparkIsNeverLost(t *testing.T) {
 				for seen := int64(0); seen < items; seen++ {
 					for produced.Load() <= seen {
 						switch random.IntN(6) {
-						case 0:
+						case places - 2:
 							self.Leave()
-						case 1:
+						case places - 1:
 							self.Back()
 						}
 						self.Park()
@@ -119,15 +116,6 @@ func TestUnparkBeforePark(t *testing.T) {
 		close(done)
 	})
 	waitFor(t, done, "the task")
-	OnGoroutine(func(task *Task) {
-		task.Leave()
-		task.Back()
-		task.Unpark()
-		task.Park()
-		if task.OnLoop() {
-			t.Error("there is no loop")
-		}
-	})
 }
 
 func TestATasksPanicEndsIt(t *testing.T) {
@@ -206,12 +194,10 @@ func TestRunWaitsForItsTasks(t *testing.T) {
 }
 
 func TestContextCarriesTheTask(t *testing.T) {
-	OnGoroutine(func(task *Task) {
-		ctx := NewContext(t.Context(), task)
-		if FromContext(ctx) != task || FromContext(t.Context()) != nil {
-			t.Error("wrong task")
-		}
-	})
+	task := new(Task)
+	if ctx := NewContext(t.Context(), task); FromContext(ctx) != task || FromContext(t.Context()) != nil {
+		t.Error("wrong task")
+	}
 	var none *Task
 	none.Leave()
 	none.Back()
