@@ -144,13 +144,13 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// A session with an open upstream keeps it, all others go to the new one.
+// A session with an upstream connection of its own keeps it, all others go to the new one.
 func TestReloadMovesTheUpstream(t *testing.T) {
 	servers := startGuardRedises(t, 5)
 	r := startReloadable(t, servers[3], servers[:3]...)
 	address := r.listener.Addr().String()
 	open, idle := dialTest(t, "tcp", address), dialTest(t, "tcp", address)
-	open.ask("SET where old\r\n", "+OK\r\n")
+	open.ask("SET where old\r\nEVAL \"return 1\" 0\r\n", "+OK\r\n:1\r\n")
 	idle.ask("PING\r\n", "+PONG\r\n")
 	if err := r.reload(servers[3].Socket, servers[4].Socket); err != nil {
 		t.Fatal(err)

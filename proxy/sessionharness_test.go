@@ -230,6 +230,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 			return new(net.Dialer).DialContext(ctx, "unix", redis.Socket)
 		}
 	}
+	owning(&setup) // so each test sees what its clients do upstream, unless it is about sharing
 	for _, change := range configure {
 		change(&setup)
 	}

@@ -157,7 +157,11 @@ func TestSharingIsTurnedOff(t *testing.T) {
 	c := p.dial(t)
 	c.ask("SET a 1\r\n", "+OK\r\n")
 	before := connectionsOf(t, redis)
-	p.change(func(s *config.Settings) { s.Config = config.Demo() })
+	p.change(func(s *config.Settings) {
+		owns := *s.Config
+		owns.UpstreamConnections = config.ConnectionsOwn
+		s.Config = &owns
+	})
 	c.ask("GET a\r\n", bulk("1"))
 	if now := connectionsOf(t, redis); now != before+1 {
 		t.Errorf("%d connections, and were %d", now, before)

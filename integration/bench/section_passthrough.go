@@ -24,13 +24,13 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	sharing, err := b.startProxyOf(ctx, c, "shared")
+	owning, err := b.startProxyOf(ctx, c, "own")
 	if err != nil {
 		return err
 	}
-	const proxied, shared, pumped, direct, twemproxied = "proxy", "proxy with shared connections", "byte pump", "plain Redis", "twemproxy"
-	ports := map[string]int{proxied: c.proxy.port, shared: sharing.port, pumped: bare.port(), direct: c.upstream.port}
-	servers := map[string]*child.Process{proxied: c.proxy.Process, shared: sharing.Process, pumped: thisProcess(), direct: c.upstream.Process}
+	const proxied, own, pumped, direct, twemproxied = "proxy", "proxy with own connections", "byte pump", "plain Redis", "twemproxy"
+	ports := map[string]int{proxied: c.proxy.port, own: owning.port, pumped: bare.port(), direct: c.upstream.port}
+	servers := map[string]*child.Process{proxied: c.proxy.Process, own: owning.Process, pumped: thisProcess(), direct: c.upstream.Process}
 	others := []string{pumped, direct, twemproxied}
 	twemproxy, port, err := b.startTwemproxy(ctx, c.upstream)
 	switch {
@@ -45,7 +45,7 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 	for _, pipeline := range []int{1, 16} {
 		for _, command := range [][]string{{"GET", "key:__rand_int__"}, {"SET", "key:__rand_int__", "xxx"}} {
 			var contestants []contestant
-			for _, name := range append([]string{proxied, shared}, others...) {
+			for _, name := range append([]string{proxied, own}, others...) {
 				run := &redisBenchmark{port: ports[name], clients: 50, pipeline: pipeline, command: command}
 				contestants = append(contestants, contestant{name, run.spentBy(servers[name])})
 			}
@@ -53,7 +53,7 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 			if err != nil {
 				return err
 			}
-			for _, ours := range []string{proxied, shared} {
+			for _, ours := range []string{proxied, own} {
 				for _, other := range others {
 					wanted := bar{}
 					switch {

@@ -12,23 +12,23 @@ import (
 // as PHP does for each request, with clients of a plain Redis.
 func measureShortSessions(ctx context.Context, b *bench) error {
 	const clients = 50
-	const proxied, shared, bare, same = "proxy", "proxy with shared connections", "plain Redis without locks", "plain Redis with the same commands"
+	const proxied, own, bare, same = "proxy", "proxy with own connections", "plain Redis without locks", "plain Redis with the same commands"
 	c, err := b.startCluster(ctx, 5)
 	if err != nil {
 		return err
 	}
-	sharing, err := b.startProxyOf(ctx, c, "shared")
+	owning, err := b.startProxyOf(ctx, c, "own")
 	if err != nil {
 		return err
 	}
-	for _, addr := range []string{c.proxy.addr(), sharing.addr(), c.upstream.addr()} { // each gets the script
+	for _, addr := range []string{c.proxy.addr(), owning.addr(), c.upstream.addr()} { // each gets the script
 		if _, err := b.leanClients(ctx, addr, 1, compareAndDelete); err != nil {
 			return err
 		}
 	}
 	contestants := []contestant{
 		shortSessions(proxied, c.proxy.addr(), c.proxy.Process, clients, true),
-		shortSessions(shared, sharing.addr(), sharing.Process, clients, true),
+		shortSessions(own, owning.addr(), owning.Process, clients, true),
 		shortSessions(bare, c.upstream.addr(), c.upstream.Process, clients, false),
 		shortSessions(same, c.upstream.addr(), c.upstream.Process, clients, true),
 	}
@@ -36,7 +36,7 @@ func measureShortSessions(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	for _, ours := range []string{proxied, shared} {
+	for _, ours := range []string{proxied, own} {
 		for _, other := range []string{bare, same} {
 			wanted := bar{}
 			if other == bare {

@@ -37,13 +37,15 @@ func TestPipelineCutAnywhere(t *testing.T) {
 	c := rig.StartCluster(t, rig.Options{})
 	plain := rig.StartServer(t, "plain")
 	raw, replies := mixedPipeline()
-	for _, protocol := range []int{2, 3} {
-		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+	owning := c.AddProxy(t, rig.Options{More: "upstream_connections: own\n"})
+	for i, proxy := range []*rig.Proxy{c.Proxy, owning, c.Proxy, owning} {
+		protocol := 2 + i/2
+		t.Run(fmt.Sprintf("RESP%d, %s connections", protocol, []string{"shared", "own"}[i%2]), func(t *testing.T) {
 			want := wholeAnswer(t, rig.Dial(t, plain.Addr(), protocol), replies, raw)
 			if len(want) != replies {
 				t.Fatalf("plain Redis gave %d answers, want %d", len(want), replies)
 			}
-			proxied := rig.Dial(t, c.Proxy.Addr(), protocol)
+			proxied := rig.Dial(t, proxy.Addr(), protocol)
 			compareAnswers(t, "in one write", want, decidedAnswer(t, proxied, replies, raw))
 			step := 1
 			if protocol == 3 {

@@ -29,7 +29,7 @@ type Config struct {
 	Upstream   Upstream `yaml:"upstream"`
 	Masters    Masters  `yaml:"masters"`
 
-	// UpstreamConnections says whether each client has its own connection to the upstream.
+	// UpstreamConnections says whether clients share connections to the upstream until one needs its own.
 	UpstreamConnections string `yaml:"upstream_connections" oneof:"own shared"`
 
 	Locks route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\", or the word learn"` // the first match counts; none: Learns
@@ -254,7 +254,7 @@ func Demo() *Config {
 		Upstream:        Upstream{Kind: UpstreamEmbedded},
 		Masters:         Masters{Embedded: true},
 
-		UpstreamConnections: ConnectionsOwn,
+		UpstreamConnections: ConnectionsShared,
 
 		Locks:         route.Rules{{Match: "lock:*", DB: route.AnyDB}},
 		Ignore:        []string{},

@@ -90,7 +90,7 @@ auth: {password: 0123}
 limits: {clients: 5, bulk: 64M, idle: 5m}
 log: {level: debug, format: json}
 unix_permissions: 0770
-upstream_connections: shared
+upstream_connections: own
 ignore: ["e*"]
 `))
 	if err != nil {
@@ -104,7 +104,7 @@ ignore: ["e*"]
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Heal: Heal{Every: time.Minute, Rate: 5, Size: 64 << 10},
 		Auth: Auth{Password: "0123", May: RightBoth}, AuthCache: 5 * time.Minute,
-		UpstreamConnections: ConnectionsShared,
+		UpstreamConnections: ConnectionsOwn,
 		Limits:              DefaultLimits(),
 		Log:                 Log{Level: "debug", Format: "json"},
 	}
