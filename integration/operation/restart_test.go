@@ -3,6 +3,7 @@ package operation
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -103,6 +104,10 @@ type shortClients struct {
 // lock does that once.
 func (c *shortClients) lock(key string) {
 	conn, err := net.DialTimeout("tcp", c.address, rig.Patience)
+	if errors.Is(err, syscall.ECONNRESET) && !c.migrates { // it waited for the old process
+		c.broken.Add(1)
+		return
+	}
 	if err != nil {
 		c.refused.Add(1)
 		c.t.Errorf("a client was refused: %v", err)
