@@ -155,10 +155,13 @@ func (m *migration) move(closing bool) {
 
 	// One proxy after the other gets the rule that the proxies have found. The last must get
 	// it within max_quarantine less the longest lease.
-	options.Learn, options.Rules = false, proxies[0].Unruled(t)
-	if !slices.Equal(options.Rules, []string{m.register.Key}) {
-		t.Fatalf("the proxy found the rules %q", options.Rules)
-	}
+	options.Learn = false
+	rig.WaitFor(t, "the rule", func() error { // their scripts are unknown here, so that it takes ten seconds
+		if options.Rules = proxies[0].Unruled(t); !slices.Equal(options.Rules, []string{m.register.Key}) {
+			return fmt.Errorf("the proxy found the rules %q", options.Rules)
+		}
+		return nil
+	})
 	for _, p := range proxies {
 		p.MoveKeys(t, options)
 		rig.Pause(ctx, time.Second)
