@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -402,4 +403,31 @@ func TestRunARandomReadIsAnsweredByAnyMaster(t *testing.T) {
 			t.Fatalf("%v %q", o.Verdict, o.Reply)
 		}
 	}
+}
+
+// A master whose copy is too large to be read with the run learns what the others did.
+func TestRunACopyThatIsTooLargeIsMended(t *testing.T) {
+	s := startQuickMendingSet(t)
+	s.masters[0].must("APPEND", "k", strings.Repeat("x", 40<<10))
+	wantReply(t, s.run([]string{"k"}, "APPEND", "k", "y"), ":1\r\n")
+	s.eventually("mended", func(m *liveMaster) bool { return string(m.must("GET", "k")) == "$1\r\ny\r\n" })
+}
+
+// Equal copies may differ in size, because servers encode them in their own ways. A quorum decides
+// nevertheless.
+func TestRunEqualCopiesOfDifferentSizes(t *testing.T) {
+	s := startLiveSet(t, 3)
+	s.masters[1].must("CONFIG", "SET", "zset-max-ziplist-entries", "1000")
+	add := []string{"ZADD", "k"}
+	for i := range 620 {
+		add = append(add, "1", fmt.Sprintf("member%04d", i))
+	}
+	for _, m := range s.masters {
+		m.must(add...)
+	}
+	if large, small := len(s.masters[0].dump("k")), len(s.masters[1].dump("k")); large <= 10_922 || small > 10_922 {
+		t.Fatalf("the copies have %d and %d bytes", large, small)
+	}
+	s.masters[2].kill()
+	wantReply(t, s.run([]string{"k"}, "ZADD", "k", "1", "another"), ":1\r\n")
 }

@@ -182,11 +182,15 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 			u.settleVote(b, &r, r.won(b.Answers, verdict), deleted, i, a)
 		})
 		b := ballot.Poll(u.box, frames, q)
-		r.earlier.meet(b.Answers)
+		if !r.isTooLarge(b) { // else nothing of the keys was read
+			r.earlier.meet(b.Answers)
+		}
 		return b
 	}
 	b := ask()
-	if b.Verdict == ballot.Won && r.rule.Winner(b.Answers).TooLarge {
+	// Equal copies may differ in size on their masters. So where some are too large and nothing is decided,
+	// all are asked once more, too.
+	if r.isTooLarge(b) || slices.ContainsFunc(b.Answers, isTooLarge) && r.mayGoAgain(b.Verdict, b.Answers) {
 		frames, q.Large = e.Append(nil, u.box.Masters.Limits().MaxReply), true
 		b = ask()
 	}
@@ -247,6 +251,13 @@ func (u *Runner) decideRun(r *Request, answers []quorum.Answer[effect.Result], e
 	}
 	return u.box.InTime(verdict, ttl, elapsed)
 }
+
+// isTooLarge tells whether a ballot was won by masters whose keys are too large for it, so that they did nothing.
+func (r *Request) isTooLarge(b *ballot.Ballot[effect.Result]) bool {
+	return b.Verdict == ballot.Won && r.rule.Winner(b.Answers).TooLarge
+}
+
+func isTooLarge(a quorum.Answer[effect.Result]) bool { return a.State.Heard() && a.Value.TooLarge }
 
 func isPending(a quorum.Answer[effect.Result]) bool { return a.State == quorum.Awaited }
 

@@ -76,6 +76,10 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		// rule: a hash that a won run deleted elsewhere is mended on a master that was not asked
 		u.mendUnguarded(r, *won, a.Value.Aborted)
 	}
+	if won != nil && won.Wrote() && isTooLarge(a) {
+		// rule: a master whose copy was too large for a run is told what the others did
+		u.mend(r.DB, r.Keys)
+	}
 	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {
 		for _, d := range possibleGrants(b.Answers, r.Keys) {
 			s.Deliver(d, now, true)

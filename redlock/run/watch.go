@@ -83,6 +83,11 @@ func (u *Runner) look(db int, keys [][]byte, most int64, large bool) (*Watch, ba
 	o := b.Outcome()
 	if t.Granted < o.Needed {
 		o.Verdict = ballot.NoQuorum
+		for _, a := range b.Answers {
+			if isTooLarge(a) && !large {
+				o.TooLong++ // equal copies may differ in size
+			}
+		}
 		return w, o
 	}
 	if x.TooLarge {
