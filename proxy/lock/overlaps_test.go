@@ -3,6 +3,7 @@ package lock
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
@@ -16,11 +17,14 @@ func TestOverlaps(t *testing.T) {
 	texts := scripts.New(1<<20, nil)
 	texts.Register([]byte(release))
 	texts.Register([]byte(other))
-	p := New(Config{Scripts: texts})
+	router := &route.Router{Rules: route.Rules{{Match: "waits", DB: route.AnyDB, Wait: time.Second}, {Match: "*", DB: route.AnyDB}}}
+	p := New(Config{Scripts: texts, Router: func() *route.Router { return router }})
 	sha := map[string]string{release: "ae3671744a5dbb24ea37ef607b8b10ac7856d43e", other: "91b5df7fd64f1b2e4238de37b599daf19cdeed71"}
 	for line, want := range map[string]bool{
 		"SETNX k v":                      true,
 		"SETNX k":                        false,
+		"SETNX waits v":                  false,
+		"SET waits v NX":                 false,
 		"SET k v NX PX 1":                true,
 		"SET k v px 1 nx":                true,
 		"SET k v":                        false,

@@ -122,12 +122,13 @@ func (p *Plane) Parks(call Command) bool {
 
 // Overlaps tells whether Do may run beside other commands of the same client on other keys: Parks is
 // true, and the command neither reads nor changes anything but one key. Such are an acquire and a
-// release by a script that certainly is one. LastReads is not used then.
+// release by a script that certainly is one. LastReads is not used then. An acquire that may wait for
+// its lock holds up what comes behind it: the client would learn too late of a lock that it got.
 func (p *Plane) Overlaps(call Command) bool {
 	args := call.Args
 	switch call.Name() {
 	case "setnx":
-		return len(args) == 3
+		return len(args) == 3 && !p.mayWait(call)
 	case "set":
 		nx := false
 		for _, word := range args[min(3, len(args)):] {
@@ -136,13 +137,19 @@ func (p *Plane) Overlaps(call Command) bool {
 			}
 			nx = nx || wire.IsWord(word, "NX")
 		}
-		return nx
+		return nx && !p.mayWait(call)
 	case "eval":
 		return len(args) > 3 && len(args[2]) == 1 && args[2][0] == '1' && p.Scripts.ReleasesText(args[1])
 	case "evalsha":
 		return len(args) > 3 && len(args[2]) == 1 && args[2][0] == '1' && p.Scripts.Releases(args[1])
 	}
 	return false
+}
+
+// mayWait tells whether the rule of the command's key has a wait.
+func (p *Plane) mayWait(call Command) bool {
+	rule := p.Router().Rules.Find(call.DB, call.Args[1])
+	return rule != nil && rule.Wait > 0
 }
 
 // Do runs one command to its verdict and appends its one reply to dst. ctx ends when
