@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -15,12 +16,12 @@ type Client interface {
 	LeaseTaken()
 }
 
-// A Holder has the leases of one connection. The connection's goroutine calls its
-// methods, and any goroutine Holds.
+// A Holder has the leases of one connection. The connection calls its methods, for several commands
+// at once, and any goroutine Holds.
 type Holder struct {
 	keeper *Keeper
 	client Client
-	told   bool // the client, of its first lease
+	told   atomic.Bool // the client, of its first lease
 
 	// The Keeper's mutex guards the rest.
 	leases  map[*lease]struct{}
@@ -67,8 +68,7 @@ func (h *Holder) took(db int, key, value []byte, hash bool, ttl time.Duration, s
 	if rule.Renew > 0 && ttl > 0 && t.brief {
 		k.refuse(refusedTTL)
 	}
-	if !h.told {
-		h.told = true
+	if !h.told.Swap(true) {
 		h.client.LeaseTaken()
 	}
 }
