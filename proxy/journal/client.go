@@ -21,7 +21,8 @@ type Client struct {
 
 	mu      sync.Mutex // guards all below
 	facts   Facts
-	command string // the lock command that runs; "" if none
+	running int    // lock commands
+	command string // the one that began last; "" if none runs
 	began   time.Time
 	key     []byte // the first key of that command; its buffer is used again
 }
@@ -88,18 +89,21 @@ func (c *Client) Begin(command string, key []byte, now time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.running++
 	c.command, c.began = command, now
 	c.key = append(c.key[:0], key[:min(len(key), longestKept)]...)
 }
 
-// End says that the command that began last has ended.
+// End says that a command has ended.
 func (c *Client) End() {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.command = ""
+	if c.running--; c.running <= 0 {
+		c.command = ""
+	}
 }
 
 // Info describes the client now.
