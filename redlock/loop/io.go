@@ -97,6 +97,10 @@ func (l *Loop) attend(s *Socket) {
 		s.known = true
 		s.source.begin()
 	}
+	if abrupt {
+		l.finish(s, net.ErrClosed)
+		return
+	}
 	l.makeReady(s)
 	all, err := l.send(s)
 	if err == nil && all && s.mustTellDrained() {
@@ -104,7 +108,7 @@ func (l *Loop) attend(s *Socket) {
 	}
 	switch {
 	case s.over:
-	case closed && (err != nil || all || abrupt || s.blocked && !s.source.lingers()):
+	case closed && (err != nil || all || s.blocked && !s.source.lingers()):
 		l.finish(s, net.ErrClosed)
 	case err != nil:
 		l.finish(s, err)

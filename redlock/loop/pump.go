@@ -12,6 +12,8 @@ import (
 const (
 	// smallRead is what a pump reads into while little comes.
 	smallRead = 1 << 10
+	// mostWritten is the most bytes of a write, so that a slow peer is seen to read.
+	mostWritten = 64 << 10
 	// lingerTime bounds how long a closed pump may still send.
 	lingerTime = 2 * time.Second
 )
@@ -135,6 +137,7 @@ func (p *pump) write(b []byte) (int, error) {
 	switch p.writing {
 	case idle:
 		p.writing = writing
+		b = b[:min(len(b), mostWritten)]
 		p.socket.loop.helpers.Go(func() { p.writeAll(b) })
 	case over:
 		p.writing = idle
