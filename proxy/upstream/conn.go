@@ -200,7 +200,7 @@ func (c *Conn) unanswered() (members []*Member) {
 	defer c.mu.Unlock()
 	c.over.Store(true)
 	add := func(m *Member) {
-		if m != nil && !m.broken && (m == c.only || m.conn.Load() == c && !m.Drained()) {
+		if m != nil && !m.broken && (m == c.only || !m.Drained() && m.conn.Load() == c) {
 			m.broken = true
 			members = append(members, m)
 		}
