@@ -127,8 +127,8 @@ func (g *sentinelGroup) waitPromoted(t *testing.T) {
 func TestSentinelUpstream(t *testing.T) {
 	t.Parallel()
 	g := startSentinelGroup(t, "app")
-	c := rig.StartCluster(t, rig.Options{Upstream: g.url(), LogLevel: "info"})
-	// A session ends together with its upstream connection. So the lock clients, which
+	c := rig.StartCluster(t, rig.Options{Upstream: g.url(), LogLevel: "info", More: "upstream_connections: own\n"})
+	// A session ends together with its own upstream connection. So the lock clients, which
 	// must not be disturbed, have connections of their own.
 	client, locks := c.Proxy.Client(t), c.Proxy.Client(t)
 	if err := client.Set(t.Context(), "plain", "before", 0).Err(); err != nil {

@@ -158,7 +158,7 @@ func (h *handler) performOnLocks(name string, args [][]byte, to route.Route) {
 // possible. The reply comes after theirs.
 func (h *handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
 	call := h.lockCommand(args, to)
-	if len(to.Keys) != 1 || h.pubsub.Restricted() || !h.service.Locks.Overlaps(call) {
+	if h.pubsub.Restricted() || !h.service.Locks.Overlaps(call) {
 		return false
 	}
 	key := args[to.Keys[0]]

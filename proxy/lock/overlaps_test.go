@@ -17,7 +17,7 @@ func TestOverlaps(t *testing.T) {
 	texts := scripts.New(1<<20, nil)
 	texts.Register([]byte(release))
 	texts.Register([]byte(other))
-	router := &route.Router{Rules: route.Rules{{Match: "waits", DB: route.AnyDB, Wait: time.Second}, {Match: "*", DB: route.AnyDB}}}
+	router := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "waits", DB: route.AnyDB, Wait: time.Second}, {Match: "*", DB: route.AnyDB}}}
 	p := New(Config{Scripts: texts, Router: func() *route.Router { return router }})
 	sha := map[string]string{release: "ae3671744a5dbb24ea37ef607b8b10ac7856d43e", other: "91b5df7fd64f1b2e4238de37b599daf19cdeed71"}
 	for line, want := range map[string]bool{
@@ -36,6 +36,7 @@ func TestOverlaps(t *testing.T) {
 		"EVAL release 1 k v":             true,
 		"EVAL release 2 k v":             false,
 		"EVAL release 1":                 false,
+		"EVAL release 10 k v":            false,
 		"EVAL release":                   false,
 		"EVAL other 1 k v":               false,
 		"EVAL unknown 1 k v":             false,
@@ -57,7 +58,7 @@ func TestOverlaps(t *testing.T) {
 			}
 			args = append(args, []byte(word))
 		}
-		call := Command{Args: args, Route: route.OfLockKeys(command.Builtin().Lookup(args), len(args))}
+		call := Command{Args: args, Route: router.Route(0, args)}
 		if got := p.Overlaps(call); got != want {
 			t.Errorf("%s: %v", line, got)
 		}

@@ -126,6 +126,9 @@ func (p *Plane) Parks(call Command) bool {
 // its lock holds up what comes behind it: the client would learn too late of a lock that it got.
 func (p *Plane) Overlaps(call Command) bool {
 	args := call.Args
+	if len(call.Route.Keys) != 1 {
+		return false
+	}
 	switch call.Name() {
 	case "setnx":
 		return len(args) == 3 && !p.mayWait(call)
@@ -139,9 +142,9 @@ func (p *Plane) Overlaps(call Command) bool {
 		}
 		return nx && !p.mayWait(call)
 	case "eval":
-		return len(args) > 3 && len(args[2]) == 1 && args[2][0] == '1' && p.Scripts.ReleasesText(args[1])
+		return p.Scripts.ReleasesText(args[1])
 	case "evalsha":
-		return len(args) > 3 && len(args[2]) == 1 && args[2][0] == '1' && p.Scripts.Releases(args[1])
+		return p.Scripts.Releases(args[1])
 	}
 	return false
 }
