@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -36,6 +37,14 @@ func TestCampaignFindsUncheckedMasters(t *testing.T) {
 			d := &director{campaign: c, random: rand.New(rand.NewPCG(layer.Seed(t), 0)), deck: decks[name], grantsBetween: usualCalm}
 			until := time.Now().Add(5 * rig.Patience) // it usually takes seconds, but the lock that a fault meets is chance
 			c.run(d, func() bool { return c.breached() || time.Now().After(until) })
+			for _, p := range c.proxies { // one that has just begun would die of the signal that ends it
+				rig.WaitFor(t, "the proxy answers", func() error {
+					if !p.Lives() {
+						return errors.New("it does not answer yet")
+					}
+					return nil
+				})
+			}
 			if !c.breached() {
 				t.Fatal("no two clients ever held a lock together, although masters that had forgotten it voted")
 			}
