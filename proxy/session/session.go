@@ -86,7 +86,7 @@ type Session struct {
 
 	up                          *upstream.Member // has the connections to the upstream
 	batch                       *upstream.Batch  // forwarded commands that are not sent yet
-	blocking                    bool             // a forwarded command may wait for other clients
+	blocking                    atomic.Bool      // a forwarded command may wait for other clients
 	unanswered, unansweredBytes int              // commands since no reply was pending on the shared connection
 	dialError                   wire.Error       // of the last dial; "": it succeeded, or what shares its error is over
 	dialed                      int64            // the bytes of the input that had come when it failed
@@ -128,7 +128,7 @@ func (s *Session) Mute(silent bool) { s.silent = silent }
 func (s *Session) Muted() bool      { return s.silent }
 
 // MayBlock says that a forwarded command may wait for other clients.
-func (s *Session) MayBlock() { s.blocking = true }
+func (s *Session) MayBlock() { s.blocking.Store(true) }
 
 // RemoteAddr is the client's address. Any goroutine may call it.
 func (s *Session) RemoteAddr() net.Addr { return s.remote }

@@ -75,7 +75,7 @@ func (s *Session) Settled() (replies []byte, ok bool) {
 		s.End(UpstreamGone)
 		return nil, false
 	}
-	s.blocking = false
+	s.blocking.Store(false)
 	return replies, true
 }
 

@@ -53,7 +53,7 @@ func (m minded) Flush() {
 // replies, unless a forwarded command may block, as with Redis.
 func (m minded) ClientEnded() {
 	m.left.Store(true)
-	if m.blocking {
+	if m.blocking.Load() {
 		m.ClientLeft()
 		return
 	}

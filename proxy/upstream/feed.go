@@ -221,7 +221,7 @@ func (c *Conn) pass(p []byte, inside bool) {
 	}
 	if len(c.said) > 0 || c.as == ToClient && len(p) > 0 {
 		c.passToClient(m, p, inside)
-	} else if c.as == ToOwner {
+	} else if c.as == ToOwner && len(p) > 0 { // else the task may have what was captured before
 		m.capture(p)
 	}
 	m.answered(c.counted)
