@@ -38,6 +38,7 @@ type feeder struct {
 	counted int64       // replies to that member that have ended and are not reported yet
 	tail    []byte      // the value's last bytes, if it is a confirmation
 	said    []wire.Confirmation
+	pipes   bool // Conn.pipe is to be set when all before it is passed on
 }
 
 // A value is what is known of the current one.
@@ -89,7 +90,7 @@ func (c *Conn) deliver(p []byte) (used int, err error) {
 				break
 			}
 			// Without PushCounts EXEC's reply might never end in a pipe.
-			c.inside, c.partly, c.scanner.PushCounts = true, false, c.pipe.Load()
+			c.inside, c.partly, c.scanner.PushCounts = true, false, c.inPipe()
 		}
 		n, done, wrong := c.scanner.Scan(p[at:])
 		if err = wrong; err != nil {
@@ -138,9 +139,9 @@ func (c *Conn) begin(p []byte) (to *Member, as Destination, enough bool) {
 	}
 	c.value = value{}
 	if first.of != nil && first.isPipe() {
-		c.startPipe()
+		c.pipes = true
 	}
-	if c.pipe.Load() {
+	if c.inPipe() {
 		return c.only, ToClient, true
 	}
 	expectsName := first.of != nil && first.Kind == Confirmations
@@ -198,7 +199,7 @@ func (c *Conn) end() {
 	switch {
 	case c.scanner.Kind() == '-':
 	case t.Kind == Stream:
-		c.startPipe()
+		c.pipes = true
 	case t.Kind == Switch:
 		c.version = t.Version
 	}
@@ -206,11 +207,8 @@ func (c *Conn) end() {
 	c.turn = turn{}
 }
 
-// startPipe ends the counting. Nothing is pending from now on.
-func (c *Conn) startPipe() {
-	c.pipe.Store(true)
-	c.only.task.Unpark()
-}
+// inPipe tells the loop whether values are no longer counted.
+func (c *Conn) inPipe() bool { return c.pipes || c.pipe.Load() }
 
 // pass gives bytes to the member of the current value, and reports the replies that have ended. inside
 // tells whether the last value goes on.
@@ -223,6 +221,10 @@ func (c *Conn) pass(p []byte, inside bool) {
 		c.passToClient(m, p, inside)
 	} else if c.as == ToOwner && len(p) > 0 { // else the task may have what was captured before
 		m.capture(p)
+	}
+	if c.pipes && !c.pipe.Load() { // the client has the reply with which the pipe begins
+		c.pipe.Store(true)
+		m.task.Unpark()
 	}
 	m.answered(c.counted)
 	c.counted = 0
