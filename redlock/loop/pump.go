@@ -175,17 +175,18 @@ func (p *pump) shutWrite() {
 	})
 }
 
-// close closes the connection on a goroutine. TLS's closing message may have to wait.
+// close closes the connection, TLS on a goroutine, because its closing message may have to wait.
 func (p *pump) close(abrupt bool) (unused bool) {
 	delete(p.socket.loop.pumps, p.socket)
 	close(p.closed)
-	if abrupt {
+	if _, encrypted := p.conn.(wrapper); !encrypted || abrupt {
 		_ = transport(p.conn).Close()
+	} else {
+		p.socket.loop.helpers.Go(func() {
+			defer time.AfterFunc(lingerTime, func() { _ = transport(p.conn).Close() }).Stop()
+			_ = p.conn.Close()
+		})
 	}
-	p.socket.loop.helpers.Go(func() {
-		defer time.AfterFunc(lingerTime, func() { _ = transport(p.conn).Close() }).Stop()
-		_ = p.conn.Close()
-	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.writing != writing
@@ -201,9 +202,12 @@ func (p *pump) control(f func(fd uintptr)) {
 	}
 }
 
+// A wrapper is a TLS connection.
+type wrapper interface{ NetConn() net.Conn }
+
 // transport is the connection below TLS.
 func transport(c net.Conn) net.Conn {
-	if over, ok := c.(interface{ NetConn() net.Conn }); ok {
+	if over, ok := c.(wrapper); ok {
 		return over.NetConn()
 	}
 	return c
