@@ -55,11 +55,11 @@ func (b *bench) startCluster(ctx context.Context, n int) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.proxy, err = b.startProxyOf(ctx, c, "own")
+	c.proxy, err = b.startProxyOf(ctx, c, "")
 	return c, err
 }
 
-// startProxyOf starts a proxy of a cluster, with that upstream_connections.
+// startProxyOf starts a proxy of a cluster, with that upstream_connections; "" is the default.
 func (b *bench) startProxyOf(ctx context.Context, c *cluster, connections string) (*proxyServer, error) {
 	return b.startProxy(ctx, proxyConfig{
 		masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: generousTimeout, connections: connections,
