@@ -282,7 +282,7 @@ func bulkReply(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(tex
 
 // A marker, and a master's unsolicited messages, may be anything.
 func FuzzWhatAMasterSays(f *testing.F) {
-	for _, text := range []string{"run_id:x\r\nrole:master\r\nredis_mode:standalone\r\n", marker.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1@a:1"}, Run: "r", Databases: []int{0, 3}}.String(), ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n",
+	for _, text := range []string{"run_id:x\r\nrole:master\r\nredis_mode:standalone\r\n", marker.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1@a:1"}, Run: "r"}.String(), ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n",
 		">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", ">2\r\n$10\r\ninvalidate\r\n_\r\n", "*0\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "!5\r\nERR x\r\n", "*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n"} {
 		f.Add(text)
 	}

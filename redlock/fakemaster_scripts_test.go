@@ -48,14 +48,13 @@ func init() {
 		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
 		effect.UndoScript:    {"undo.lua", (*fakeMaster).runUndo},
 		swapScript:           {"swap.lua", (*fakeMaster).runSwap},
-		scriptOf(master.AppendMark(nil, roster.Write{}, 0)):                        {"mark.lua", (*fakeMaster).runMark},
-		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.EditAll}, 0)):    {"edit.lua", (*fakeMaster).runEdit},
-		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.UpgradeAll}, 0)): {"upgrade.lua", (*fakeMaster).runUpgrade},
-		scriptOf(master.AppendRaise(nil, 0, 0)):                                    {"raise.lua", (*fakeMaster).runRaise},
-		token.Script:                                                               {"token.lua", (*fakeMaster).runToken},
-		takeIfFree:                                                                 {"take-if-free", (*fakeMaster).runTakeIfFree},
-		deleteAnyway:                                                               {"delete-anyway", (*fakeMaster).runDeleteAnyway},
-		compareAndDelete:                                                           {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
+		scriptOf(master.AppendMark(nil, roster.Write{}, 0)):                     {"mark.lua", (*fakeMaster).runMark},
+		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.EditAll}, 0)): {"edit.lua", (*fakeMaster).runEdit},
+		scriptOf(master.AppendRaise(nil, 0, 0)):                                 {"raise.lua", (*fakeMaster).runRaise},
+		token.Script:                                                            {"token.lua", (*fakeMaster).runToken},
+		takeIfFree:                                                              {"take-if-free", (*fakeMaster).runTakeIfFree},
+		deleteAnyway:                                                            {"delete-anyway", (*fakeMaster).runDeleteAnyway},
+		compareAndDelete:                                                        {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
 	}
 }
 
@@ -233,7 +232,7 @@ func eachDatabase(own int, most int64, visit func(db int)) {
 // marker returns what databases.lua reads as a database's marker.
 func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
 	e, ok := m.find(db, key)
-	return e.value, !ok || strings.HasPrefix(e.value, marker.FirstVersion+" ") || strings.HasPrefix(e.value, marker.Version+" ") || strings.HasPrefix(e.value, marker.StagedVersion+" ")
+	return e.value, !ok || strings.HasPrefix(e.value, marker.Version+" ") || strings.HasPrefix(e.value, marker.StagedVersion+" ")
 }
 
 var anyDatabase = regexp.MustCompile(` db=\d+ `)
@@ -252,7 +251,7 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 	ours, _ := marker.Parse(text)
 	spread := string(argv[4])
 	remembers := func(m marker.Marker) bool {
-		return m.Members > 0 && !m.OfFirstVersion() && m.Set == ours.Set && m.Run == ours.Run
+		return m.Members > 0 && m.Set == ours.Set && m.Run == ours.Run
 	}
 	overwrites := func(other int, m marker.Marker) bool {
 		return other == db || spread == "all" || spread == "lacking" && !remembers(m)
@@ -311,7 +310,7 @@ func (m *fakeMaster) runToken(db int, key []byte, argv [][]byte) []byte {
 	own, ours := marker.Parse(here.value)
 	record, known := marker.Parse(zero.value)
 	same := own.Set == record.Set && own.Member == record.Member && own.Who() == record.Who() && own.Run == record.Run
-	fits := ours && known && same && !own.OfFirstVersion() && own.DB == db && record.DB == 0
+	fits := ours && known && same && own.DB == db && record.DB == 0
 	if fits && m.millis() >= record.VotesFrom() {
 		if before = record.Token; before == 0 {
 			before = first - 1
@@ -330,10 +329,8 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 	eachDatabase(db, number(argv[5]), func(other int) {
 		text, _ := m.marker(other, key)
 		if theirs, ok := marker.Parse(text); ok && theirs.Set == string(argv[2]) {
-			if !theirs.OfFirstVersion() {
-				_, text, _ = strings.Cut(strings.Replace(text, theirs.Who(), string(argv[3]), 1), " ")
-				text = string(argv[8]) + " " + text
-			}
+			_, text, _ = strings.Cut(strings.Replace(text, theirs.Who(), string(argv[3]), 1), " ")
+			text = string(argv[8]) + " " + text
 			if theirs, _ = marker.Parse(text); string(argv[4]) == "turn" {
 				theirs.Longest, theirs.Before, theirs.Turned = 0, theirs.Longest, m.millis()
 				text = theirs.String()
@@ -350,36 +347,6 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 	return replyInteger(1)
 }
 
-func (m *fakeMaster) runUpgrade(db int, key []byte, argv [][]byte) []byte {
-	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
-		return replyInteger(0)
-	}
-	zero, _ := marker.Parse(strings.Replace(string(argv[2]), " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1))
-	zero.Longest = 0
-	found := map[int]marker.Marker{}
-	eachDatabase(db, number(argv[4]), func(other int) {
-		text, _ := m.marker(other, key)
-		if theirs, ok := marker.Parse(text); ok && theirs.Set == zero.Set {
-			found[other] = theirs
-			zero.Longest = max(zero.Longest, theirs.Longest)
-		}
-	})
-	eachDatabase(db, number(argv[4]), func(other int) {
-		theirs, known := found[other]
-		_, exists := m.find(other, key)
-		if !known && (exists || string(argv[3]) == "all" || strings.Contains(string(argv[3]), fmt.Sprintf(",%d,", other))) {
-			return
-		}
-		its := zero
-		its.DB = other
-		if known && theirs.Run == zero.Run && theirs.VotesFrom() > zero.VotesFrom() {
-			its.Since, its.Quarantine = theirs.Since, theirs.Quarantine
-		}
-		m.store(other, key, entry{value: its.String()})
-	})
-	return replyInteger(1)
-}
-
 func (m *fakeMaster) runRaise(db int, key []byte, argv [][]byte) []byte {
 	return replyBool((db == 0 || m.raise(0, key, argv[1])) && m.raise(db, key, argv[1]))
 }
@@ -387,7 +354,7 @@ func (m *fakeMaster) runRaise(db int, key []byte, argv [][]byte) []byte {
 func (m *fakeMaster) raise(db int, key, ttl []byte) bool {
 	e, _ := m.find(db, key)
 	before, after, found := strings.Cut(e.value, "longest=")
-	if named := anyDatabase.FindString(e.value); !found || named != "" && named != fmt.Sprintf(" db=%d ", db) {
+	if named := anyDatabase.FindString(e.value); !found || named != fmt.Sprintf(" db=%d ", db) {
 		return false
 	}
 	longest, rest, _ := strings.Cut(after, " ")

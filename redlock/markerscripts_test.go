@@ -33,9 +33,6 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		return x
 	}
 	text := func(db int, change func(*marker.Marker)) string { return in(db, change).String() }
-	first := func(dbs string, since int, run string) string {
-		return fmt.Sprintf("redlock-proxy/1 set=s member=1/3 epoch=1 joined=1,2@a%%b,1 run=%s since=%d quarantine=1000 longest=%d dbs=%s", run, since, since+1, dbs)
-	}
 	run := func(x *marker.Marker) { x.Run = "before" }
 	set := func(x *marker.Marker) { x.Set = "another" }
 	now := func(x *marker.Marker) { x.Since, x.Turned = marker.SinceNow, marker.TurnNow }
@@ -46,18 +43,17 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	less := func(x *marker.Marker) { more(x); x.Before, x.Token = time.Second, 5 }
 	soon := time.Duration(time.Now().Add(time.Hour).UnixNano())
 	markers := map[int]string{0: text(0, nil), 1: text(1, nil), 2: text(2, run), 3: text(3, set), 4: "a client's", 5: text(0, nil), 15: text(15, nil)}
-	ofFirst := map[int]string{0: first("0,1,2,3", 5, "r"), 1: first("0", 9, "r"), 2: first("0", 2, "before"), 7: first("0", 4, "r"), 8: "a client's", 9: text(9, set)}
 	given := func(n int64) func(*marker.Marker) { return func(x *marker.Marker) { x.Token = n } }
 	withToken := maps.Clone(markers)
 	withToken[0], withToken[1] = text(0, given(1_800_000_000_007)), text(1, nil)
 	staged := map[int]string{0: text(0, more), 1: text(1, more), 2: "a client's"}
 	staged[0], _ = marker.CutToken(staged[0])
-	mixed := map[int]string{0: text(0, nil), 1: text(1, nil), 3: first("0,3", 9, "r"), 7: staged[1]}
-	allSwapped := map[int]string{0: text(1, nil), 1: withToken[0], 2: text(7, nil), 3: text(7, set), 7: text(2, run), 8: staged[0], 9: first("0", 5, "r")}
+	mixed := map[int]string{0: text(0, nil), 1: text(1, nil), 7: staged[1]}
+	allSwapped := map[int]string{0: text(1, nil), 1: withToken[0], 2: text(7, nil), 3: text(7, set), 7: text(2, run), 8: staged[0]}
 	longer := func(x *marker.Marker) { x.Longest = time.Minute }
 	earlier := func(x *marker.Marker) { x.Before = time.Hour }
 	another := func(x *marker.Marker) { x.Set, x.Longest = "another", time.Hour }
-	more5 := map[int]string{3: text(3, another), 5: text(5, longer), 6: first("0,6", 5, "r"), 7: "a client's longest=99999999"}
+	more5 := map[int]string{3: text(3, another), 5: text(5, longer), 7: "a client's longest=99999999"}
 	before5 := map[int]string{5: text(5, earlier), 6: text(6, longer)}
 	more0 := map[int]string{0: text(0, longer)}
 	bare := in(0, nil)
@@ -88,19 +84,16 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		"turn":                     {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
 		"edit, more masters":       {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, more)}, 0)},
 		"edit, less known":         {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, less)}, 0)},
-		"edit, also of the first":  {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.EditAll, Marker: in(0, more)}, 0)},
+		"edit, one has stages":     {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.EditAll, Marker: in(0, more)}, 0)},
 		"edit, no stages any more": {0, staged, master.AppendMark(nil, roster.Write{Seen: staged[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
 		"lacking, one has stages":  {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
 		"token, with stages":       {0, staged, ask(0, "v", 1_900_000_000_008)},
 		"edit, not as seen":        {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"upgrade":                  {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *marker.Marker) { x.Turned = marker.TurnNow })}, 0)},
-		"upgrade, unknown":         {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
 		"raise":                    {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
 		"raise in 0":               {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
 		"raise, 0 was flushed":     {1, map[int]string{1: text(1, nil)}, master.AppendRaise(nil, 1, 9*time.Second)},
 		"raise, 0 was swapped":     {1, allSwapped, master.AppendRaise(nil, 1, 9*time.Second)},
 		"raise, swapped":           {5, markers, master.AppendRaise(nil, 5, 9*time.Second)},
-		"raise, 0 is of the first": {7, ofFirst, master.AppendRaise(nil, 7, 9*time.Second)},
 		"raise, missing":           {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
 
 		"a token, all":              {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
@@ -119,7 +112,6 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		"token, another set":        {3, withToken, ask(3, "v", 1_800_000_000_008)},
 		"token, no marker":          {6, withToken, ask(6, "v", 1_800_000_000_008)},
 		"token, swapped":            {5, withToken, ask(5, "v", 1_800_000_000_008)},
-		"token, of the first":       {0, ofFirst, ask(0, "v", 1_800_000_000_008)},
 		"token, 0 is in quarantine": {1, map[int]string{0: text(0, later), 1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},
 		"token, 0 has no marker":    {1, map[int]string{1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},
 		"token, 0 was swapped":      {1, map[int]string{0: text(2, nil), 1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},

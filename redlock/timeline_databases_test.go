@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,65 +126,6 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
-}
-
-// downgrade replaces the markers by those of the first version, for a set that has used
-// databases 0 and 3.
-func (m *fakeMaster) downgrade() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for db := range fakeDatabases {
-		text, _ := m.marker(db, []byte(marker.Key))
-		delete(m.dbs[db], marker.Key)
-		if x, ok := marker.Parse(text); ok && (db == 0 || db == 3) {
-			_, rest, _ := strings.Cut(x.String(), fmt.Sprintf(" db=%d ", db))
-			rest, _, _ = strings.Cut(rest, " before=")
-			rest = strings.Replace(rest, " replid="+x.ReplID+" ", " ", 1)
-			m.store(db, []byte(marker.Key), entry{value: marker.FirstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
-		}
-	}
-}
-
-// A set of the previous version goes on at once, in databases that it used and in others.
-// A database that was flushed while no process ran is noticed.
-func TestTimelineASetOfTheFirstVersionGoesOn(t *testing.T) {
-	for name, row := range map[string]struct {
-		strike func(w *timeline)
-		votes  string // in databases 0, 3 and 7
-	}{
-		"in order":                        {func(*timeline) {}, "won won won"},
-		"one is away":                     {func(w *timeline) { w.masters[4].kill() }, "won won won"},
-		"one was restarted":               {func(w *timeline) { w.restart(true, 4) }, "won won won"},
-		"a database was flushed":          {func(w *timeline) { w.flushDBs(3) }, "won noquorum won"},
-		"all were restarted":              {func(w *timeline) { w.restart(true, 0, 1, 2, 3, 4) }, "noquorum noquorum noquorum"},
-		"a database that had been listed": {func(w *timeline) { w.flushDBs(0, 3) }, "noquorum noquorum noquorum"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-				w.settle()
-				w.locker.Close(t.Context())
-				for _, m := range w.masters {
-					m.downgrade()
-				}
-				row.strike(w)
-				cfg := timelineConfig()
-				cfg.New = false
-				fresh, _ := w.dial("fresh", cfg)
-				w.others = append(w.others, fresh)
-				w.settle()
-				var got []string
-				for _, db := range []int{0, 3, 7} {
-					got = append(got, acquireIn(t, fresh, db, tokenA).String())
-				}
-				if votes := strings.Join(got, " "); votes != row.votes {
-					t.Errorf("locks in databases 0, 3 and 7: %s, want %s; %+v", votes, row.votes, fresh.Status())
-				}
-				w.restart(true, 4)
-				time.Sleep(2 * time.Minute)
-				w.wantStandings(fresh, "CCCCC")
-			})
-		})
-	}
 }
 
 func (w *timeline) flushDBs(dbs ...int) {

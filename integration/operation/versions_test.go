@@ -20,8 +20,8 @@ const markerKey = "redlock-proxy:master"
 // So were the versions before that, and so will be this one if the markers change again.
 var earlier = rig.Change{
 	File: "redlock/marker/marker.go",
-	Old:  "version != Version && version != StagedVersion && version != FirstVersion",
-	New:  "version != Version && version != FirstVersion",
+	Old:  "version != Version && version != StagedVersion",
+	New:  "version != Version",
 }
 
 // TestTwoVersionsRunTogether runs a proxy of an earlier version and one of this version. Both lock,
@@ -131,46 +131,36 @@ func vote(t *testing.T, p *rig.Proxy, urls []string) {
 	})
 }
 
-// TestMarkersOfEarlierVersionsAreTakenOver starts the proxy on masters with the markers that earlier
-// versions wrote. The masters vote at once, and a lock that was held is held. What the proxy writes
-// is read by the versions that wrote the second kind of markers.
+// TestMarkersOfEarlierVersionsAreTakenOver starts the proxy on masters with markers that an earlier
+// version wrote. The masters vote at once, and a lock that was held is held. What the proxy writes
+// is read by that version.
 func TestMarkersOfEarlierVersionsAreTakenOver(t *testing.T) {
 	t.Parallel()
-	second := regexp.MustCompile(`^redlock-proxy/2 db=0 set=09f8569bc8c18b88 member=[123]/3 epoch=1 joined=1,1,1 replid=[0-9a-f]+ run=[0-9a-f]+ since=0 quarantine=0 longest=600000 before=\d+ turned=\d+$`)
-	for name, text := range map[string]string{
-		"first":  "redlock-proxy/1 set=09f8569bc8c18b88 member=%d/3 epoch=1 joined=1,1,1 run=%s since=0 quarantine=0 longest=600000 dbs=0",
-		"second": "redlock-proxy/2 db=0 set=09f8569bc8c18b88 member=%d/3 epoch=1 joined=1,1,1 replid=%.12s run=%s since=0 quarantine=0 longest=600000 before=0 turned=1795443196871",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			options := rig.Options{Upstream: "none", NotNew: true, RestartDelay: time.Hour, MaxQuarantine: time.Hour}
-			var masters []*rig.Server
-			for i := range 3 {
-				m := rig.StartServer(t, fmt.Sprintf("master%d", i+1))
-				masters, options.Masters = append(masters, m), append(options.Masters, m.URL())
-				values := []any{i + 1, infoField(t, m, "run_id")}
-				if name == "second" {
-					values = []any{i + 1, infoField(t, m, "master_replid"), values[1]}
-				}
-				for key, value := range map[string]string{markerKey: fmt.Sprintf(text, values...), "lock:held": "its-holder"} {
-					if err := m.Direct.Set(t.Context(), key, value, 0).Err(); err != nil {
-						t.Fatal(err)
-					}
-				}
+	const text = "redlock-proxy/2 db=0 set=09f8569bc8c18b88 member=%d/3 epoch=1 joined=1,1,1 replid=%.12s run=%s since=0 quarantine=0 longest=600000 before=0 turned=1795443196871"
+	written := regexp.MustCompile(`^redlock-proxy/2 db=0 set=09f8569bc8c18b88 member=[123]/3 epoch=1 joined=1,1,1 replid=[0-9a-f]+ run=[0-9a-f]+ since=0 quarantine=0 longest=600000 before=\d+ turned=\d+$`)
+	options := rig.Options{Upstream: "none", NotNew: true, RestartDelay: time.Hour, MaxQuarantine: time.Hour}
+	var masters []*rig.Server
+	for i := range 3 {
+		m := rig.StartServer(t, fmt.Sprintf("master%d", i+1))
+		masters, options.Masters = append(masters, m), append(options.Masters, m.URL())
+		own := fmt.Sprintf(text, i+1, infoField(t, m, "master_replid"), infoField(t, m, "run_id"))
+		for key, value := range map[string]string{markerKey: own, "lock:held": "its-holder"} {
+			if err := m.Direct.Set(t.Context(), key, value, 0).Err(); err != nil {
+				t.Fatal(err)
 			}
-			p := rig.StartProxy(t, options) // a quarantine would be an hour
-			client := p.Client(t)
-			if ok, err := rig.Acquire(t.Context(), client, "lock:held", "another", time.Minute); ok || err != nil {
-				t.Errorf("a lock that is held is taken: %v %v", ok, err)
-			}
-			rig.MustAcquire(t, client, "lock:free", "another", time.Minute)
-			vote(t, p, options.Masters)
-			for _, m := range masters {
-				if text, _ := m.Value(t, markerKey); !second.MatchString(text) {
-					t.Errorf("%s has the marker %q", m.Name, text)
-				}
-			}
-		})
+		}
+	}
+	p := rig.StartProxy(t, options) // a quarantine would be an hour
+	client := p.Client(t)
+	if ok, err := rig.Acquire(t.Context(), client, "lock:held", "another", time.Minute); ok || err != nil {
+		t.Errorf("a lock that is held is taken: %v %v", ok, err)
+	}
+	rig.MustAcquire(t, client, "lock:free", "another", time.Minute)
+	vote(t, p, options.Masters)
+	for _, m := range masters {
+		if text, _ := m.Value(t, markerKey); !written.MatchString(text) {
+			t.Errorf("%s has the marker %q", m.Name, text)
+		}
 	}
 }
 

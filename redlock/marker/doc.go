@@ -3,6 +3,6 @@
 // a set, and the fencing token at the end. Package members has the record of who the masters are.
 //
 // It decides nothing: package roster does. It reads no clock. Each text that String writes is
-// read back by Parse. Parse refuses every other text, except the markers of the first version.
+// read back by Parse. Parse refuses every other text.
 // The scripts in package master edit parts of the text, so a change here needs one there.
 package marker

@@ -3,7 +3,6 @@ package marker
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,9 +49,6 @@ type Marker struct {
 	// and may not have ended. TurnNow means the time of the write.
 	Longest, Before time.Duration
 	Turned          int64
-	// Databases are the databases that the set used, in a marker of the first version. Such a
-	// marker was written to these only (upgrade.lua). It is nil in any other marker.
-	Databases []int
 	// Token is the largest fencing token that the master knows (package roster). 0: none.
 	Token int64
 }
@@ -62,7 +58,6 @@ const (
 	// drop them. It cannot read such a marker, so it neither counts that master nor writes to it.
 	StagedVersion = "redlock-proxy/3"
 	Version       = "redlock-proxy/2"
-	FirstVersion  = "redlock-proxy/1"
 	SinceNow      = -1
 	TurnNow       = -1
 )
@@ -102,21 +97,13 @@ func WrittenTime(ms int64) string {
 	return strconv.FormatInt(ms, 10)
 }
 
-// Parse reads the text that String writes, or a marker of the first version. It returns
-// false for any other text.
+// Parse reads the text that String writes. It returns false for any other text.
 func Parse(text string) (Marker, bool) {
 	var m Marker
 	text, m.Token = CutToken(text)
 	version, rest, _ := strings.Cut(text, " ")
 	words := strings.Split(rest, " ")
-	fields := 12
-	if version == FirstVersion {
-		fields = 10
-		if len(words) == 9 {
-			words = slices.Insert(words, 0, "db=0")
-		}
-	}
-	if version != Version && version != StagedVersion && version != FirstVersion || len(words) != fields {
+	if version != Version && version != StagedVersion || len(words) != 12 {
 		return Marker{}, false
 	}
 	ok := true
@@ -143,21 +130,13 @@ func Parse(text string) (Marker, bool) {
 	m.Epoch = number(field("epoch"))
 	m.Joined = strings.Split(field("joined"), ",")
 	ok = ok && m.Joined.IsStaged() == (version == StagedVersion) && m.Joined.IsValid()
-	if version != FirstVersion {
-		if m.ReplID = field("replid"); m.ReplID == noReplid {
-			m.ReplID = ""
-		}
+	if m.ReplID = field("replid"); m.ReplID == noReplid {
+		m.ReplID = ""
 	}
 	m.Run = field("run")
 	m.Since = duration(field("since")).Milliseconds()
 	m.Quarantine, m.Longest = duration(field("quarantine")), duration(field("longest"))
-	if version == FirstVersion {
-		for _, db := range strings.Split(field("dbs"), ",") {
-			m.Databases = append(m.Databases, int(number(db)))
-		}
-	} else {
-		m.Before, m.Turned = duration(field("before")), number(field("turned"))
-	}
+	m.Before, m.Turned = duration(field("before")), number(field("turned"))
 	return m, ok && m.Member >= 1 && m.Member <= m.Members && len(m.Joined) == m.Members
 }
 
@@ -166,9 +145,6 @@ func Parse(text string) (Marker, bool) {
 func (m Marker) SameMemory(other Marker) bool {
 	return m.DB == other.DB && m.Set == other.Set && m.Member == other.Member && m.Run == other.Run && m.Since == other.Since && m.Quarantine == other.Quarantine
 }
-
-// OfFirstVersion tells whether the marker was written by the first version.
-func (m Marker) OfFirstVersion() bool { return m.Databases != nil }
 
 // VotesFrom returns the end of the quarantine, in ms of the master's own time.
 func (m Marker) VotesFrom() int64 { return m.Since + m.Quarantine.Milliseconds() }

@@ -17,8 +17,8 @@ end
 each(own, most, function(db)
   local text = marker()
   if text and string.find(text, ' set=' .. set .. ' ', 1, true) then
-    local edited, found = string.gsub(text, '/%d+ epoch=%d+ joined=%S+ replid=%S+ ', function() return who end)
-    if found == 1 then text = string.gsub(edited, '^%S+', version) end -- it is not of the first version
+    text = string.gsub(text, '/%d+ epoch=%d+ joined=%S+ replid=%S+ ', function() return who end)
+    text = string.gsub(text, '^%S+', version)
     if turn == 'turn' then text = string.gsub(text, ' longest=(%d+) before=%d+ turned=%d+', turned) end
     if turn == 'raise' then text = raise(db, text) end
     redis.call('SET', KEYS[1], text)

@@ -18,7 +18,7 @@ new = string.gsub(new, ' since=now ', string.format(' since=%.0f ', now))
 new = string.gsub(new, ' turned=now$', string.format(' turned=%.0f', now))
 local set, run = string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
 local function remembers(text)
-  return not string.find(text, '^redlock%-proxy/1 ') and string.find(text, set, 1, true) and string.find(text, run, 1, true)
+  return string.find(text, set, 1, true) and string.find(text, run, 1, true)
 end
 local function overwrites(db, text)
   return db == own or spread == 'all' or spread == 'lacking' and not remembers(text)

@@ -2,7 +2,6 @@ package master
 
 import (
 	_ "embed"
-	"strconv"
 	"time"
 
 	"redlock-proxy/redlock/marker"
@@ -17,8 +16,6 @@ var (
 	markText string
 	//go:embed edit.lua
 	editText string
-	//go:embed upgrade.lua
-	upgradeText string
 	//go:embed raise.lua
 	raiseText string
 
@@ -42,10 +39,6 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 		}
 		script = databasesText + editText
 		args = append(args, []byte(m.Marker.Set), []byte(m.Marker.Who()), []byte(turns))
-	case roster.UpgradeAll:
-		m.Marker.Token = 0 // it has seen no token, and any N-Q masters may lack one
-		script = databasesText + upgradeText
-		args = append(args, []byte(m.Marker.String()), listUsed(m.Used))
 	default:
 		args = append(args, resp.Decimal(latest.Milliseconds()), []byte(m.Marker.String()), []byte(spreads[m.Kind]))
 	}
@@ -55,18 +48,6 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 		args = append(args, resp.Decimal(m.Marker.Before.Milliseconds()), resp.Decimal(m.Marker.Token), []byte(m.Marker.Version()))
 	}
 	return resp.AppendEval(dst, script, markerKey, args...)
-}
-
-// listUsed encodes a list of used databases for upgrade.lua.
-func listUsed(databases []int) []byte {
-	if databases == nil {
-		return []byte("all")
-	}
-	list := []byte{','}
-	for _, db := range databases {
-		list = append(strconv.AppendInt(list, int64(db), 10), ',')
-	}
-	return list
 }
 
 // AppendRaise appends the command that records a longer TTL in a master's markers. The

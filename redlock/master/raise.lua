@@ -4,7 +4,7 @@
 local function raise(db)
   local text = redis.call('GET', KEYS[1])
   local longest = text and tonumber(string.match(text, 'longest=(%d+)'))
-  if not longest or (string.match(text, ' db=(%d+) ') or db) ~= db then return 0 end
+  if not longest or string.match(text, ' db=(%d+) ') ~= db then return 0 end
   if longest < tonumber(ARGV[2]) then
     redis.call('SET', KEYS[1], (string.gsub(text, 'longest=%d+', 'longest=' .. ARGV[2])))
   end

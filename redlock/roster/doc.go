@@ -130,10 +130,8 @@
 //     missing marker (view.hasLapsed). An answer does not count if its question came before a jump was written down
 //     by way of another database (view.isStale).
 //   - After its start, it watches the clocks before it counts votes: others may be about to write down a jump.
-//   - Other versions. The first version had markers in used databases only. They are taken over as they are, with
-//     what they remember. A process of that version cannot read the markers of today: it bars such masters,
-//     overwrites none of them, and must be replaced before it can lock again. A marker of a later version is not read
-//     here, so it tells nothing of joins and TTLs (view.tellsAfter).
+//   - Other versions. A marker of a later version is not read here, so it tells nothing of joins and TTLs
+//     (view.tellsAfter).
 //
 // # Eight exceptions
 //

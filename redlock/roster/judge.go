@@ -115,8 +115,6 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
 	case r.joined.IsFrozen():
 		return no(Uncertified, "the number of masters is about to change")
-	case m.OfFirstVersion():
-		return no(Uncertified, "its marker is of an earlier version of this program")
 	case s.Replaced(m.ReplID):
 		return no(Uncertified, "it has been a replica of another server")
 	case m.DB != p.DB:

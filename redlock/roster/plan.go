@@ -18,7 +18,6 @@ type Write struct {
 	Kind   Kind
 	Turn   bool          // EditAll: it also turns the record of the longest TTL
 	Raise  bool          // EditAll: it also raises the longest TTL and the token to those of Marker
-	Used   []int         // UpgradeAll: databases that the set used; nil if unknown
 	jump   time.Duration // the jump of its clock that this writes down
 	Cause  Amnesia       // zero if nothing was forgotten
 	Reason string        // for the log, if there is a cause
@@ -32,7 +31,6 @@ const (
 	WriteLacking             // also to databases without a marker of this set and run
 	WriteAll                 // writes the marker to all databases
 	EditAll                  // in all markers, writes only who the masters are
-	UpgradeAll               // replaces markers of the first version by those of today
 )
 
 const (
@@ -145,8 +143,6 @@ func (r *Roster) forgets(m *Write, s *view, now time.Time) memory {
 	case own.Run != s.run:
 		// rule: a restart is on record in databases that nobody uses
 		m.Kind, m.Cause, m.Reason = WriteAll, Restarted, "it has been restarted"
-	case own.OfFirstVersion():
-		return kept
 	case s.Replaced(own.ReplID):
 		if p.DB == 0 {
 			m.Kind = WriteAll
@@ -173,8 +169,6 @@ func (r *Roster) forgets(m *Write, s *view, now time.Time) memory {
 func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 	p := m.Place
 	switch own := s.marker; {
-	case own.OfFirstVersion():
-		return r.upgrade(m, own)
 	case s.ahead:
 		// The master forgets nothing by this, so there is nothing to learn from others.
 		if p.DB == 0 {
@@ -262,7 +256,7 @@ func (r *Roster) tells(told int) bool {
 // of it belongs to this set, it is at its place, and it is still the member there.
 func (r *Roster) remembers(master int, run string) bool {
 	s := r.views[Place{master, 0}]
-	return s != nil && s.present() && s.marker.DB == 0 && s.marker.Set == r.set && s.marker.Joined.Who(master) == r.joined.Who(master) && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
+	return s != nil && s.present() && s.marker.DB == 0 && s.marker.Set == r.set && s.marker.Joined.Who(master) == r.joined.Who(master) && s.run == run && s.marker.Run == run
 }
 
 // isUpToDate tells whether a marker says who the masters are, as far as this process knows.
@@ -278,45 +272,6 @@ func (r *Roster) begin(m *Write) {
 		m.Marker.Since = marker.SinceNow
 		m.Marker.Quarantine = r.limits.Quarantine(m.Marker.Before)
 	}
-}
-
-// upgrade replaces the markers of the first version by those of today. Every quorum has one
-// master of any tellAll masters. So if that many markers of the first version are read, they
-// list all databases that the set used. The list is kept for masters that are upgraded last. If
-// some markers were written anew before that many were read, the list is unknown.
-func (r *Roster) upgrade(m Write, own marker.Marker) (Write, bool) {
-	m.Kind = UpgradeAll
-	m.Marker.Since, m.Marker.Quarantine, m.Marker.Longest = own.Since, own.Quarantine, own.Longest
-	m.Marker.Before = 0
-	listing, anew := 0, false
-	var used []int
-	for i := range r.masters {
-		s := r.views[Place{i, 0}]
-		if s == nil || !s.present() || s.marker.Set != r.set {
-			continue
-		}
-		if !s.marker.OfFirstVersion() {
-			anew = true
-			continue
-		}
-		listing++
-		// rule: a database that a set of the first version used and that was flushed has forgotten
-		used = append(used, s.marker.Databases...)
-	}
-	if listing >= r.tellAll() {
-		r.used = usedDatabases{r.set, used}
-	}
-	if r.used.set == r.set {
-		m.Used = r.used.databases
-		return m, m.DB == 0
-	}
-	return m, m.DB == 0 && anew
-}
-
-// usedDatabases are the databases that a set of the first version used.
-type usedDatabases struct {
-	set       string
-	databases []int
 }
 
 // contested tells whether a missing marker must not be written yet, because another set may be about to begin

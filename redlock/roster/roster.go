@@ -117,10 +117,9 @@ type Roster struct {
 	set     string
 	epoch   int64
 	joined  members.List
-	learned time.Time     // when this process learned of other members, or took a step
-	shaken  time.Time     // when a clock last jumped
-	exact   hearing       // the masters that have recorded exactly the present members
-	used    usedDatabases // for masters whose markers are of the first version
+	learned time.Time // when this process learned of other members, or took a step
+	shaken  time.Time // when a clock last jumped
+	exact   hearing   // the masters that have recorded exactly the present members
 	ttls    ttlMemory
 	token   int64           // the largest fencing token read in a marker of the set
 	recalls bool            // N-Q+1 markers were once read together, so the longest TTL known is the set's

@@ -18,7 +18,7 @@ func (r *Roster) plannedFor(master int, now time.Time) string {
 		if w.Master != master {
 			continue
 		}
-		kind := [...]string{"here", "lacking", "all", "edit", "upgrade"}[w.Kind]
+		kind := [...]string{"here", "lacking", "all", "edit"}[w.Kind]
 		words = append(words, strings.TrimSpace(fmt.Sprintf("%d %s %s %s", w.DB, kind, w.Cause, w.Marker.Quarantine)))
 	}
 	slices.Sort(words)
