@@ -13,15 +13,7 @@ func (h *handler) noteLocking(args [][]byte, to *route.Route, script scripts.Sha
 		return
 	}
 	h.service.Unruled.See(&unruled.Command{
-		Name: to.Spec.Name, Args: args, Keys: to.Keys, DB: h.database(), Client: h, Script: script, Now: h.Env.Clock.Now(),
+		Name: to.Spec.Name, Args: args, Keys: to.Keys, DB: h.database(), Script: script, Now: h.Env.Clock.Now(),
+		Connection: h.ID(), Library: h.client.LibName, Watches: h.watched.upstream, Ignored: h.Env.Active.Load().Config.Ignore,
 	})
 }
-
-// Library is how the client's library calls itself. It implements unruled.Client.
-func (h *handler) Library() string { return h.client.LibName }
-
-// Watches implements unruled.Client.
-func (h *handler) Watches() bool { return h.watched.upstream }
-
-// Ignored implements unruled.Client.
-func (h *handler) Ignored() []string { return h.Env.Active.Load().Config.Ignore }

@@ -79,7 +79,7 @@ func (t taken) endsBy(how release, c *Command) bool {
 	case how == byComparison:
 		return true
 	case how == byDeletion:
-		return t.how() != byText && t.by(uint64(c.Client.ID()))
+		return t.how() != byText && t.by(uint64(c.Connection))
 	case t.how() == byText:
 		return s.Deletes && !t.by(s.ID)
 	}

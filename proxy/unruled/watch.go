@@ -21,17 +21,13 @@ type Command struct {
 	Args   [][]byte // with the name
 	Keys   []int    // the indexes of the arguments that are keys
 	DB     int
-	Client Client
 	Script scripts.Shape // for EVAL and EVALSHA
 	Now    int64         // a coarse time in ns, from any beginning
-}
 
-// A Client is the connection on which a command came.
-type Client interface {
-	ID() int64
-	Library() string   // by its own account; "" if it does not say
-	Watches() bool     // it watches keys, so it compares before it deletes
-	Ignored() []string // globs; a use of a key that one of them matches is not reported
+	Connection int64    // the number of the one on which it came
+	Library    string   // of the client, by its own account; "" if it does not say
+	Watches    bool     // the client watches keys, so it compares before it deletes
+	Ignored    []string // globs; a use of a key that one of them matches is not reported
 }
 
 // A Watch sees the forwarded commands that locks use, and remembers the patterns of keys that are used as locks.
@@ -161,7 +157,7 @@ func (w *Watch) take(c *Command, how acquire, ttl int) {
 	if old, ok := w.recent.find(key, c.Now); ok && (how != byText || old.how() != byText) {
 		return
 	}
-	by, life := uint64(c.Client.ID()), setnxLife
+	by, life := uint64(c.Connection), setnxLife
 	switch how {
 	case bySet:
 		if life = readLife(c.Args, ttl); life == 0 {
@@ -180,13 +176,13 @@ func (w *Watch) giveBack(c *Command, at int, how release) (belongs bool) {
 	if !ok {
 		return false
 	}
-	if how == byDeletion && c.Client.Watches() {
+	if how == byDeletion && c.Watches {
 		how = byComparison
 	}
 	if !t.endsBy(how, c) || !w.recent.remove(key) {
 		return false
 	}
-	if anyMatches(c.Client.Ignored(), c.Args[at]) {
+	if anyMatches(c.Ignored, c.Args[at]) {
 		return true
 	}
 	w.uses.Add(1)
@@ -206,7 +202,7 @@ func (w *Watch) count(c *Command, key []byte, how acquire, release release) (fou
 		return Found{}
 	}
 	pattern.Shape = how.text() + ", then " + release.text(c.Script)
-	pattern.Library = strings.ToValidUTF8(c.Client.Library(), "?")
+	pattern.Library = strings.ToValidUTF8(c.Library, "?")
 	return *pattern
 }
 

@@ -26,30 +26,18 @@ const (
 
 var texts = strings.NewReplacer("RELEASE", unlock, "EXTEND", extend, "OBTAIN", obtain, "ENTER", enter, "LEAVE", leave, "LIMIT", limit)
 
-// A client is one of a stage's.
-type client struct {
-	id      int
-	ignored *[]string
-	watches bool
-}
-
-func (c *client) ID() int64         { return int64(c.id) }
-func (c *client) Library() string   { return "lib" + strconv.Itoa(c.id) }
-func (c *client) Watches() bool     { return c.watches }
-func (c *client) Ignored() []string { return *c.ignored }
-
 // A stage is a Watch with what stands around it.
 type stage struct {
 	watch   *Watch
 	scripts *scripts.Cache
 	router  route.Router
 	ignored []string
-	clients map[int]*client
+	watches map[int]bool // by client
 	now     time.Duration
 }
 
 func newStage() *stage {
-	return &stage{watch: New(slog.New(slog.DiscardHandler)), scripts: scripts.New(1<<20, nil), router: route.Router{Table: command.Builtin()}, clients: map[int]*client{}}
+	return &stage{watch: New(slog.New(slog.DiscardHandler)), scripts: scripts.New(1<<20, nil), router: route.Router{Table: command.Builtin()}, watches: map[int]bool{}}
 }
 
 // say sends commands.
@@ -72,19 +60,17 @@ func (s *stage) command(line string) *Command {
 	for word := range strings.FieldsSeq(rest) {
 		args = append(args, []byte(texts.Replace(word)))
 	}
-	c := s.clients[by]
-	if c == nil {
-		c = &client{id: by, ignored: &s.ignored}
-		s.clients[by] = c
-	}
 	to := s.router.Route(0, args)
 	switch to.Spec.Name {
 	case "watch":
-		c.watches = true
+		s.watches[by] = true
 	case "exec":
-		c.watches = false
+		s.watches[by] = false
 	}
-	return &Command{Name: to.Spec.Name, Args: args, Keys: to.Keys, Client: c, Script: s.scripts.Learn(to.Spec.Name, args), Now: int64(s.now)}
+	return &Command{
+		Name: to.Spec.Name, Args: args, Keys: to.Keys, Script: s.scripts.Learn(to.Spec.Name, args), Now: int64(s.now),
+		Connection: int64(by), Library: "lib" + strconv.Itoa(by), Watches: s.watches[by], Ignored: s.ignored,
+	}
 }
 
 func (s *stage) found() (patterns []string) {
