@@ -12,8 +12,11 @@ import (
 func (h *handler) holder() *lease.Holder {
 	holder := h.leases.Load()
 	if holder == nil && h.service.Leases != nil && h.Env.Active.Load().Router.Rules.Lease() {
-		holder = h.service.Leases.NewHolder(h)
+		holder = h.service.Leases.NewHolder(func() {
+			h.End(session.LeaseLost, slog.String("client", h.RemoteAddr().String()))
+		})
 		h.leases.Store(holder)
+		h.WatchPeer() // others may wait for the client's locks if its machine vanishes
 	}
 	return holder
 }
@@ -31,13 +34,4 @@ func (h *handler) endLeases() {
 	if holder := h.leases.Load(); holder != nil {
 		holder.Close(h.ClientLeaves())
 	}
-}
-
-// LeaseTaken makes the kernel notice soon if the client's machine vanishes, because others
-// wait for its locks.
-func (h *handler) LeaseTaken() { h.WatchPeer() }
-
-// LeaseLost ends the session of a client that may work without its lock.
-func (h *handler) LeaseLost() {
-	h.End(session.LeaseLost, slog.String("client", h.RemoteAddr().String()))
 }

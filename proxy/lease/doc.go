@@ -7,7 +7,7 @@
 // A lock is extended to its own TTL each third of it, by value, for as long as
 // its connection is open. The masters decide each renewal as any extension, by quorum and
 // with validity left. An undecided renewal is asked again. If none is won until the
-// validity of the last one is over, the lock is lost: LeaseLost ends the session, so that
+// validity of the last one is over, the lock is lost: Holder.lost ends the session, so that
 // the client's next command fails.
 //
 // If a quorum refuses a renewal in time, and no master that answered has a copy, then

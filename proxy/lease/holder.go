@@ -1,27 +1,16 @@
 package lease
 
 import (
-	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock"
 )
 
-// A Client is a connection that takes locks.
-type Client interface {
-	// LeaseLost ends the connection, because the client may work without its lock. The
-	// Keeper's goroutine calls it. It must not block.
-	LeaseLost()
-	// LeaseTaken is called when the client has its first lease, by Took.
-	LeaseTaken()
-}
-
 // A Holder has the leases of one connection. The connection calls its methods, for several commands
 // at once, and any goroutine Holds.
 type Holder struct {
 	keeper *Keeper
-	client Client
-	told   atomic.Bool // the client, of its first lease
+	lost   func()
 
 	// The Keeper's mutex guards the rest.
 	leases  map[*lease]struct{}
@@ -29,9 +18,10 @@ type Holder struct {
 	gone    bool // it is closed
 }
 
-// NewHolder makes the Holder of a connection, which must Close it.
-func (k *Keeper) NewHolder(client Client) *Holder {
-	return &Holder{keeper: k, client: client, leases: map[*lease]struct{}{}}
+// NewHolder makes the Holder of a connection, which must Close it. lost ends the connection, because its
+// client may work without its lock. The Keeper's goroutine calls it once. It must not block.
+func (k *Keeper) NewHolder(lost func()) *Holder {
+	return &Holder{keeper: k, lost: lost, leases: map[*lease]struct{}{}}
 }
 
 // Holds tells whether the connection has leases.
@@ -67,9 +57,6 @@ func (h *Holder) took(db int, key, value []byte, hash bool, ttl time.Duration, s
 	}
 	if rule.Renew > 0 && ttl > 0 && t.brief {
 		k.refuse(refusedTTL)
-	}
-	if !h.told.Swap(true) {
-		h.client.LeaseTaken()
 	}
 }
 

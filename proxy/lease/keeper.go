@@ -145,7 +145,7 @@ func (k *Keeper) run() {
 		pause, lost := k.step(time.Now())
 		for _, h := range lost {
 			k.lost.Add(1)
-			h.client.LeaseLost()
+			h.lost()
 		}
 		timer.Reset(pause)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,25 +106,10 @@ func (m *fakeMasters) Release(_ context.Context, r redlock.ReleaseRequest) redlo
 	return redlock.Outcome{Verdict: redlock.Lost}
 }
 
-// fakeClient counts what it is told.
-type fakeClient struct {
-	mu          sync.Mutex
-	lost, taken int
-}
-
-func (c *fakeClient) LeaseLost()  { c.mu.Lock(); defer c.mu.Unlock(); c.lost++ }
-func (c *fakeClient) LeaseTaken() { c.mu.Lock(); defer c.mu.Unlock(); c.taken++ }
-
-func (c *fakeClient) told() (lost, taken int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lost, c.taken
-}
-
 type bench struct {
 	*Keeper
 	masters fakeMasters
-	client  *fakeClient
+	lost    atomic.Int32 // locks of which the connection was told
 	holder  *Holder
 	log     bytes.Buffer
 	rule    Rule
@@ -133,12 +119,12 @@ type bench struct {
 // everything waits.
 func onBench(t *testing.T, rule Rule, test func(t *testing.T, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{rule: rule, client: &fakeClient{}}
+		b := &bench{rule: rule}
 		b.Keeper = New(Config{
 			Locker: &b.masters, Rule: func(int, []byte) Rule { return b.rule },
 			Limits: func() Limits { return limits }, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
 		})
-		b.holder = b.NewHolder(b.client)
+		b.holder = b.NewHolder(func() { b.lost.Add(1) })
 		defer b.Close(t.Context())
 		test(t, b)
 	})
@@ -158,7 +144,7 @@ func (b *bench) wantHeld(t *testing.T, key string, want bool) {
 
 func (b *bench) wantLost(t *testing.T, want int) {
 	t.Helper()
-	if lost, _ := b.client.told(); lost != want {
+	if lost := int(b.lost.Load()); lost != want {
 		t.Errorf("told %d times that a lock is lost, want %d", lost, want)
 	}
 }
@@ -456,7 +442,7 @@ func TestAHashWithOtherFieldsIsAskedAbout(t *testing.T) {
 				b.Ended(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, 0, b.holder, []byte("k"))
 			}
 			pass(second)
-			did(redlock.KeyReplaced, b.NewHolder(&fakeClient{}))
+			did(redlock.KeyReplaced, b.NewHolder(func() {}))
 			pass(time.Millisecond)
 			b.wantLost(t, 0)
 			if len(b.masters.asked) != row.asked || b.Any() != row.leases {
@@ -471,7 +457,7 @@ func TestAHashWithOtherFieldsIsAskedAbout(t *testing.T) {
 func TestAKeyHasOneLease(t *testing.T) {
 	onBench(t, Rule{Renew: time.Minute, Release: true}, func(t *testing.T, b *bench) {
 		b.take("k", token, 3*second)
-		next := b.NewHolder(&fakeClient{})
+		next := b.NewHolder(func() {})
 		next.Took(0, []byte("k"), []byte(token), 3*second, time.Now())
 		b.holder.Close(true)
 		pass(10 * second)
@@ -519,12 +505,12 @@ func TestLateNewsSparesTheNextHolder(t *testing.T) {
 		b.take("k", token, 3*second)
 		b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, nil, []byte("k"))
 		b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"), time.Hour)
-		late := &fakeClient{}
-		b.NewHolder(late).Took(0, []byte("k"), []byte(another), 3*second, began)
+		late := b.NewHolder(func() {})
+		late.Took(0, []byte("k"), []byte(another), 3*second, began)
 		pass(10 * second)
 		b.wantHeld(t, "k", true)
-		if _, taken := late.told(); taken != 0 || b.Counts().Held != 1 {
-			t.Errorf("%d leases for the late grant: %+v", taken, b.Counts())
+		if late.Holds() || b.Counts().Held != 1 {
+			t.Errorf("there is a lease for the late grant: %+v", b.Counts())
 		}
 		b.masters.put("k", another, time.Hour)
 		pass(2 * second)
@@ -631,9 +617,6 @@ func TestLimitsOfLeases(t *testing.T) {
 		if strings.Contains(b.log.String(), token) {
 			t.Error("a value was logged")
 		}
-		if _, taken := b.client.told(); taken != 1 {
-			t.Errorf("told %d times of its first lease", taken)
-		}
 		b.masters.mu.Lock()
 		b.masters.takes = 20 * time.Millisecond
 		b.masters.mu.Unlock()
@@ -657,7 +640,7 @@ func TestLimitsOfLeases(t *testing.T) {
 func TestCloseSendsTheReleasesOfThoseWhoLeft(t *testing.T) {
 	onBench(t, Rule{Renew: time.Hour, Release: true}, func(t *testing.T, b *bench) {
 		b.masters.takes = 10 * time.Millisecond
-		staying := b.NewHolder(&fakeClient{})
+		staying := b.NewHolder(func() {})
 		b.masters.put("staying", token, 3*second)
 		staying.Took(0, []byte("staying"), []byte(token), 3*second, time.Now())
 		for i := range 300 {

@@ -77,7 +77,7 @@ func TestWhoGivesALockUp(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
 				b.take("k", row.value, 3*second)
-				row.try(b, b.NewHolder(&fakeClient{}))
+				row.try(b, b.NewHolder(func() {}))
 				pass(10 * second)
 				if held := b.masters.holds("k", row.value); held == row.givenUp {
 					t.Errorf("after 10 s its lock of 3 s is held: %v", held)
@@ -306,7 +306,7 @@ func TestALeaseThatEndsIsForgotten(t *testing.T) {
 		}
 		b.take("k", token, 3*second)
 		b.holder.Close(true)
-		next := b.NewHolder(&fakeClient{})
+		next := b.NewHolder(func() {})
 		b.masters.put("k", another, 3*second)
 		next.Took(0, []byte("k"), []byte(another), 3*second, time.Now())
 		for range maxAsking {
@@ -328,12 +328,12 @@ func TestLimitOfAProcess(t *testing.T) {
 	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
 		now := time.Now()
 		for b.Counts().Held < maxLeases {
-			h := b.NewHolder(&fakeClient{})
+			h := b.NewHolder(func() {})
 			for i := range maxOfHolder {
 				h.Took(int(b.Counts().Held), []byte{byte(i), byte(i >> 8)}, []byte(token), time.Hour, now)
 			}
 		}
-		b.NewHolder(&fakeClient{}).Took(0, []byte("another"), []byte(token), time.Hour, now)
+		b.NewHolder(func() {}).Took(0, []byte("another"), []byte(token), time.Hour, now)
 		if c := b.Counts(); c.Held != maxLeases || c.Refused["too_many"] != 1 {
 			t.Errorf("%d leases, %d refused", c.Held, c.Refused["too_many"])
 		}

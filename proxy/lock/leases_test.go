@@ -11,11 +11,6 @@ import (
 	"redlock-proxy/redlock"
 )
 
-type leaseClient struct{}
-
-func (leaseClient) LeaseLost()  {}
-func (leaseClient) LeaseTaken() {}
-
 // newLeasingPlane is a plane whose rules renew every lock, and the client of a connection.
 func newLeasingPlane(t *testing.T, answer func(request any) redlock.Outcome) (fakeLockerPlane, *lease.Holder) {
 	p := newFakeLockerPlane(answer)
@@ -26,7 +21,7 @@ func newLeasingPlane(t *testing.T, answer func(request any) redlock.Outcome) (fa
 		Log:    slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(func() { p.Leases.Close(t.Context()) })
-	return p, p.Leases.NewHolder(leaseClient{})
+	return p, p.Leases.NewHolder(func() {})
 }
 
 func leaseEffect(change redlock.Change, value string, ttl time.Duration) redlock.Outcome {
@@ -158,7 +153,7 @@ func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
 			holder.Took(0, []byte("k"), []byte(value), ttl, time.Now())
 			if row.another {
 				defer holder.Close(false)
-				holder = p.Leases.NewHolder(leaseClient{})
+				holder = p.Leases.NewHolder(func() {})
 			}
 			p.locker.answer = fakeLockerAnswers(row.outcome)
 			p.locker.blind, p.locker.deleted = row.command == "MULTI;DEL k", row.deleted
