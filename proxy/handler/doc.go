@@ -11,7 +11,7 @@
 //
 //   - handshake.go, hello.go: which user the client is (package auth), and how it wants its
 //     replies (upstream.ClientState).
-//   - info.go, script.go: INFO, and SCRIPT, which package scripts performs.
+//   - info.go, script.go: INFO and SCRIPT, which concern both planes.
 //   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
 //     this package queues and sends. upstreamtransaction.go: once the upstream has the
 //     transaction.

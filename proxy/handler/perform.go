@@ -147,8 +147,7 @@ func (h *handler) performOnLocks(name string, args [][]byte, to route.Route) {
 	if !h.Settle() || h.refusedAsRestricted(name, args) {
 		return
 	}
-	h.runOnLocks(args, to)
-	h.ReplyBytes(h.lockReply)
+	h.ReplyBytes(h.runOnLocks(args, to))
 	if cap(h.lockReply) > conn.LargeBuffer {
 		h.lockReply = nil
 	}
@@ -184,8 +183,8 @@ func (h *handler) lockCommand(args [][]byte, to route.Route) lock.Command {
 	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Client: h, From: h.clients.Entry}
 }
 
-// runOnLocks runs a command on the masters. The reply is then in h.lockReply.
-func (h *handler) runOnLocks(args [][]byte, to route.Route) {
+// runOnLocks runs a command on the masters. The reply is valid until the next call.
+func (h *handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 	size := 0
 	for _, arg := range args {
 		size += len(arg)
@@ -193,7 +192,7 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 	copies, ok := h.holdCopies(size)
 	if !ok {
 		h.lockReply = append(h.lockReply[:0], wire.ErrMemory...)
-		return
+		return h.lockReply
 	}
 	defer h.Env.Budget.Release(copies)
 	call := h.lockCommand(args, to)
@@ -202,12 +201,13 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 		h.clients.OnLocks(true)
 		h.Parked(func(ctx context.Context) { h.lockReply = h.service.Locks.Do(ctx, h.lockReply[:0], call) })
 		h.clients.OnLocks(false)
-		return
+		return h.lockReply
 	}
 	h.busyOnLocks(func() {
 		h.trackLocks(call)
 		h.lockReply = h.service.Locks.Do(h.Context(), h.lockReply[:0], call)
 	})
+	return h.lockReply
 }
 
 // isQuick tells whether the loop may perform a command. Such a command waits for nothing but the
@@ -318,7 +318,7 @@ func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	upstreamHalf, lockHalf := to.Halves(cmd.Args)
 	h.Insert(resp.AppendCommand(nil, upstreamHalf...), upstream.Expectation{To: upstream.ToOwner, Count: 1})
 	h.Send()
-	h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
+	ofLocks := h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
 	fromUpstream, ok := h.Settled()
 	if !ok {
 		return
@@ -327,8 +327,8 @@ func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
 		fromUpstream = []byte(wire.ErrUpstreamReply)
 	}
 	if name == "mget" {
-		h.ReplyBytes(to.JoinValues(fromUpstream, h.lockReply))
+		h.ReplyBytes(to.JoinValues(fromUpstream, ofLocks))
 		return
 	}
-	h.ReplyBytes(route.JoinCounts(fromUpstream, h.lockReply))
+	h.ReplyBytes(route.JoinCounts(fromUpstream, ofLocks))
 }

@@ -7,6 +7,9 @@ import (
 	"encoding/hex"
 	"sync"
 
+	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/script"
 )
 
@@ -191,4 +194,36 @@ func (c *Cache) Flush() {
 	c.ordinary.Init()
 	clear(c.bySHA)
 	c.bytes = 0
+}
+
+// Exist returns the reply to SCRIPT EXISTS: 1 for each script that both planes can run.
+// fromUpstream is the upstream's reply, nil if there is no upstream.
+func (c *Cache) Exist(fromUpstream []byte, names [][]byte) []byte {
+	upstream, _ := resp.Elements(fromUpstream)
+	reply := redcon.AppendArray(nil, len(names))
+	for i, sha := range names {
+		exists := ":0\r\n"
+		if c.get(sha, false) != nil && (i >= len(upstream) || string(upstream[i]) == ":1\r\n") {
+			exists = ":1\r\n"
+		}
+		reply = append(reply, exists...)
+	}
+	return reply
+}
+
+// Learn stores the text of the script in a command, if there is one, so that every client can
+// run it on lock keys with EVALSHA. It returns the Shape of the script that the command runs
+// or loads.
+func (c *Cache) Learn(name string, args [][]byte) Shape {
+	switch {
+	case (name == "eval" || name == "eval_ro") && len(args) > 1:
+		return c.keep(args[1], false)
+	case name == "script|load" && len(args) == 3:
+		return c.keep(args[2], false)
+	case name == "evalsha" && len(args) > 1:
+		if script := c.get(args[1], false); script != nil {
+			return script.shape
+		}
+	}
+	return Shape{}
 }

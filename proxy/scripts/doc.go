@@ -1,6 +1,5 @@
-// Package scripts knows the texts of Lua scripts, and performs the SCRIPT command. A client
-// loads a script before it is known whether it will run on lock keys, so a script is loaded
-// on both planes.
+// Package scripts knows the texts of Lua scripts. A client loads a script before it is known whether it
+// will run on lock keys, so a script is loaded on both planes.
 //
 // The Cache has the texts that any client has sent, and what each does with a key, as far as its
 // words show (shape.go). That is advice for package unruled. The mutex of the Cache is held for a few lines, and
