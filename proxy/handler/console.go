@@ -2,19 +2,12 @@ package handler
 
 import (
 	"cmp"
-	"context"
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
-
-// Console answers REDLOCK: it appends the one reply to dst. ctx ends when the client has
-// gone.
-type Console interface {
-	Do(ctx context.Context, dst []byte, call console.Command) []byte
-}
 
 // performHere performs REDLOCK, and the subcommands of CLIENT that are about the proxy's
 // sessions. The upstream never gets them, and the masters get TOKEN only. They are refused in

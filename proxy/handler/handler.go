@@ -9,6 +9,7 @@ import (
 	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
@@ -48,7 +49,7 @@ type Config struct {
 	Locks   Locks
 	Leases  *lease.Keeper // nil: no lock has a lease
 	Scripts *scripts.Cache
-	Console Console // nil: REDLOCK is not supported
+	Console *console.Console // nil: REDLOCK is not supported
 	Clients *clients.Hub
 	Unruled *unruled.Watch // nil: nobody looks for locks without a rule
 
