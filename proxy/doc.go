@@ -32,7 +32,7 @@
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those of the
 //     upstream.
 //
-// Package auth knows which user a client is. Package clients knows the sessions of the process, for
+// Package clients knows the sessions of the process, for
 // CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package blocking makes BLPOP
 // wait on lock keys. Package queue holds acquires back (wait). Package lease renews and releases locks
 // (renew, on_disconnect). Package lastread remembers what a client has read of a lock. Package unruled

@@ -97,7 +97,6 @@ var rooms = map[string]room{
 	"handler":  {floor: 6, redlock: []string{"", "resp"}},
 	"server":   {floor: 6},
 	"page":     {floor: 6, redlock: []string{"", "inspect"}}, // what an Observer is told, and what is held
-	"auth":     {floor: 5, redlock: []string{"resp"}},
 	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}},
 	"journal":  {floor: 1, redlock: []string{""}},
 	"session":  {floor: 5, redlock: []string{"loop"}},

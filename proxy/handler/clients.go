@@ -21,7 +21,7 @@ func (h *handler) facts() clients.Facts {
 		Settings: h.client.Settings, Command: h.spec, Queued: h.transaction.Len(), QueuedBytes: h.transaction.bytes,
 		Monitors: h.monitoring,
 	}
-	if user := h.auth.Account(); user != nil {
+	if user := h.account.Load(); user != nil {
 		facts.User = user.Name
 	}
 	facts.Tracks, facts.Broadcast, facts.Caching = h.pubsub.Tracking()

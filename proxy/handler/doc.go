@@ -9,8 +9,10 @@
 // may send the command (permissions.go) and whether its keys have just moved.
 // Then it calls the family of the command:
 //
-//   - handshake.go, hello.go: which user the client is (package auth), and how it wants its
-//     replies (upstream.ClientState).
+//   - handshake.go, hello.go: which user the client is, and how it wants its replies
+//     (upstream.ClientState). auth.go judges logins by the users of the configuration,
+//     authupstream.go lets the upstream judge them. Locks need no upstream, but their clients
+//     must log in: accepted.go remembers logins that the upstream has accepted.
 //   - info.go, script.go: INFO and SCRIPT, which concern both planes.
 //   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
 //     this package queues and sends. upstreamtransaction.go: once the upstream has the
@@ -25,10 +27,10 @@
 // # Goroutines
 //
 // A handler starts no goroutine. Its session's goroutine calls it. session.Handler names the
-// methods that other goroutines may call. pubsub.Client and auth.Client say what these may
-// call there. The listener calls pubsubHost's methods for
+// methods that other goroutines may call. pubsub.Client says what these may call there. The listener calls pubsubHost's methods for
 // a pubsub.Host. Other sessions call listed's methods for a clients.Session. Many goroutines
 // may use a Service at the same time.
 //
-// Passwords and other arguments of a login are never logged.
+// Passwords and other arguments of a login are never logged, nor is a name that belongs to no user: it
+// may be a password.
 package handler

@@ -130,7 +130,7 @@ func (h *handler) performInPipe(name string, cmd wire.Command, to route.Route) {
 	case h.Env.Active.Load().Users.AtUpstream: // the client's user there does not matter here until RESET
 		h.relay(cmd, upstream.Expectation{})
 	case name == "auth":
-		answer := h.auth.Authenticate(cmd.Args, h.client.DB)
+		answer := h.authenticate(cmd.Args)
 		h.publish() // before the client can act on the answer
 		h.ReplyAtOnce(answer)
 	case wire.LogsIn(name, cmd.Args):

@@ -5,7 +5,6 @@ import (
 	"context"
 	"sync/atomic"
 
-	"redlock-proxy/proxy/auth"
 	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
@@ -13,6 +12,7 @@ import (
 	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
@@ -61,8 +61,9 @@ type Service struct {
 	Config
 	env *session.Env
 
-	auth *auth.Service
-	hub  *pubsub.Hub
+	hub      *pubsub.Hub
+	accepted *acceptedLogins
+	refusals metrics.Throttle // limits log lines about logins
 }
 
 // New makes the Service of the process that env belongs to. The functions in cfg may be nil.
@@ -80,7 +81,7 @@ func New(env *session.Env, cfg Config) *Service {
 		cfg.UpstreamAnswers = func() int64 { return 0 }
 	}
 	return &Service{
-		Config: cfg, env: env, auth: auth.New(env.Active, env.Metrics, env.Log),
+		Config: cfg, env: env, accepted: newAcceptedLogins(),
 		hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics, func() int64 { return env.Reached.Load() + cfg.UpstreamAnswers() }),
 	}
 }
@@ -93,7 +94,9 @@ type handler struct {
 	*session.Session
 	service *Service
 
-	auth        *auth.Client
+	account     atomic.Pointer[config.Account] // its user; nil: it has not logged in. Any goroutine may read it
+	login       atomic.Int32                   // loginUnknown, loginRequired or loginDone
+	vouched     *vouched                       // an earlier login that the upstream has yet to confirm
 	client      upstream.ClientState
 	replies     wire.ReplyMode
 	lockReply   []byte // the last reply of the masters; its buffer is reused
@@ -115,7 +118,7 @@ func (v *Service) Handle(s *session.Session) session.Handler { return v.newHandl
 func (v *Service) newHandler(s *session.Session) *handler {
 	h := &handler{Session: s, service: v}
 	h.pubsub = pubsub.NewClient(v.hub, pubsubHost{h})
-	h.auth = v.auth.NewClient(h)
+	h.forgetLogin()
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
 	h.clients = clients.NewClient(v.Clients, listed{h}, h.facts())
 	return h

@@ -67,9 +67,9 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 	case "hello":
 		h.hello(args)
 	case "auth":
-		h.Reply(h.auth.Authenticate(args, h.client.DB))
+		h.Reply(h.authenticate(args))
 	case "acl|whoami":
-		h.ReplyBytes(redcon.AppendBulkString(nil, h.auth.Account().Name))
+		h.ReplyBytes(redcon.AppendBulkString(nil, h.account.Load().Name))
 	case "select":
 		h.selectDatabase(cmd)
 	case "client|reply":
@@ -133,7 +133,7 @@ func (h *handler) reset() {
 		return
 	}
 	h.pubsub.Reset()
-	h.auth.Reset()
+	h.forgetLogin()
 	h.client.Release()
 	h.client = upstream.NewClientState(h.reserve, h.Env.Active.Load().Upstream.DB)
 	if h.replies.IsOff() { // after SKIP not even RESET is answered

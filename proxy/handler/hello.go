@@ -20,13 +20,13 @@ func (h *handler) hello(args [][]byte) {
 		return
 	}
 	if request.Login {
-		if answer := h.auth.Authenticate([][]byte{[]byte("AUTH"), request.User, request.Password}, h.client.DB); answer != wire.OK {
+		if answer := h.authenticate([][]byte{[]byte("AUTH"), request.User, request.Password}); answer != wire.OK {
 			h.Reply(answer)
 			return
 		}
 	}
-	if h.auth.Account() == nil {
-		h.ReplyError(h.auth.Unauthenticated(wire.ErrHelloNoAuth))
+	if h.account.Load() == nil {
+		h.ReplyError(h.unauthenticated(wire.ErrHelloNoAuth))
 		return
 	}
 	before := h.client

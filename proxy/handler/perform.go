@@ -41,7 +41,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	switch user := h.user(settings); {
 	case h.Ending(): // the client's user has been deleted
 	case user == nil && !to.Spec.Is(command.BeforeAuth):
-		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), h.auth.Unauthenticated(wire.ErrNoAuth).Refusing(name)))
+		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), h.unauthenticated(wire.ErrNoAuth).Refusing(name)))
 	case !to.Spec.Is(command.BeforeAuth) && !h.stillAccepted(settings):
 	case to.Reserved:
 		h.abort(wire.ErrReservedKey)

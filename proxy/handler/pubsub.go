@@ -56,10 +56,7 @@ type pubsubHost struct{ *handler }
 func (h pubsubHost) Version() wire.Version { return h.client.Version }
 func (h pubsubHost) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
 
-func (h pubsubHost) MayUseLocks() bool {
-	user := h.auth.Account()
-	return user != nil && user.May&config.RightLocks != 0
-}
+func (h pubsubHost) MayUseLocks() bool { return h.mayUseLocks() }
 
 func (h pubsubHost) Covers(key []byte) bool { return h.Rules().Covers(route.AnyDB, key) }
 

@@ -1,0 +1,180 @@
+package handler
+
+import (
+	"time"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+)
+
+// With auth: upstream, the upstream has the users. The client's login goes to the session's own
+// upstream connection, which then belongs to that user. The connection is opened at the client's
+// first bytes, because only the upstream knows whether a client without a login
+// is its user default. While the upstream cannot be reached, the proxy accepts a login that
+// the upstream accepted a while ago. The proxy vouches for that client until the connection
+// can be opened.
+
+// vouched is a login that the upstream has accepted before, on another connection.
+type vouched struct {
+	sentLogin
+	at      time.Time
+	isNew   bool // the client has just sent it
+	refused bool // the upstream has refused it; only if isNew
+}
+
+// claims returns the claim in the arguments of AUTH. args is nil if the client has sent none.
+func (h *handler) claims(args [][]byte) sentLogin {
+	return h.service.accepted.sent(h.Env.Active.Load().Config.Upstream.String(), args)
+}
+
+// Arrived opens the upstream connection at the first bytes of a client that is not logged in.
+// It does so only if the upstream has the users.
+func (h *handler) Arrived() {
+	if h.account.Load() != nil || h.Upstream() != nil || h.DialError() != "" ||
+		!h.HasInput() || !h.Env.Active.Load().Users.AtUpstream {
+		return
+	}
+	if h.TryOpen() != "" && !h.Ending() {
+		h.vouchFor(h.claims(nil))
+	}
+	h.requireLogin()
+}
+
+// logInAtUpstream lets the upstream decide about AUTH, and returns the reply.
+func (h *handler) logInAtUpstream(args [][]byte) string {
+	says := h.claims(args)
+	if h.Upstream() == nil {
+		return h.openAs(says)
+	}
+	first := h.account.Load() == nil
+	answer, ok := h.Ask(says.command)
+	switch {
+	case !ok:
+		return ""
+	case answer[0] != '+':
+		reply := string(answer)
+		h.refusedAtUpstream(says, answer)
+		return reply
+	}
+	h.accept(says)
+	if db := h.client.DB; first && db != 0 {
+		if answer, ok = h.Ask(wire.SelectCommand(db)); ok && answer[0] != '+' {
+			h.End(session.UserGone)
+			return string(answer)
+		}
+	}
+	return wire.OK
+}
+
+// openAs is logInAtUpstream if no connection is open. If the upstream refuses the login, the
+// client's earlier claim stays.
+func (h *handler) openAs(says sentLogin) string {
+	before := h.vouched
+	h.vouched = &vouched{sentLogin: says, isNew: true}
+	asked := h.vouched
+	refusal := h.TryOpen()
+	switch {
+	case refusal == "":
+		return wire.OK
+	case asked.refused:
+	case h.vouchFor(says):
+		return wire.OK
+	}
+	h.vouched = before
+	return string(refusal)
+}
+
+// vouchFor accepts a login while the upstream cannot be asked. The upstream must have
+// accepted the same login before, less than auth_cache ago. Else it returns false.
+func (h *handler) vouchFor(says sentLogin) bool {
+	users := h.Env.Active.Load().Users
+	at, known := h.service.accepted.acceptedAt(says.credentials)
+	if !known || time.Since(at) >= users.Cache {
+		return false
+	}
+	h.vouched = &vouched{sentLogin: says, at: at}
+	h.admit(users.Accepted(says.user))
+	return true
+}
+
+// stillAccepted asks the upstream again if its acceptance is too old. If it cannot be asked, the client
+// gets an error, the session ends, and the result is false.
+func (h *handler) stillAccepted(now *config.Settings) bool {
+	if h.vouched == nil || time.Since(h.vouched.at) < now.Users.Cache {
+		return true
+	}
+	refusal := h.TryOpen()
+	if refusal == "" {
+		return true
+	}
+	h.ReplyError(refusal)
+	h.End(session.UserGone)
+	return false
+}
+
+// accept logs the client in as the user that the upstream has accepted.
+func (h *handler) accept(says sentLogin) {
+	users := h.Env.Active.Load().Users
+	if users.Cache > 0 {
+		h.service.accepted.remember(says.credentials, time.Now())
+	}
+	h.vouched = nil
+	h.admit(users.Accepted(says.user))
+}
+
+// refusedAtUpstream counts and logs a login that the upstream has refused.
+func (h *handler) refusedAtUpstream(says sentLogin, answer []byte) {
+	if user, refused := h.service.accepted.refused(says.credentials, answer); refused && says.command != nil {
+		h.loginRefused(user)
+	}
+}
+
+// says returns the client's claim: the login that the proxy vouches for, or none.
+func (h *handler) says() sentLogin {
+	if h.vouched != nil {
+		return h.vouched.sentLogin
+	}
+	return h.claims(nil)
+}
+
+// Login is the login of a new upstream connection, with the state that the client has set.
+func (h *handler) Login(settings *config.Settings) *upstream.Login {
+	l := h.client.Login()
+	if settings.Users.AtUpstream {
+		l.Claim = &upstream.Claim{Auth: h.says().command, Sure: h.vouched != nil}
+	} else {
+		l.User, l.Password = settings.Upstream.User, settings.Upstream.Password
+	}
+	return l
+}
+
+// Opened is called after an upstream connection was opened with this login. known tells whether the
+// upstream knows its user.
+func (h *handler) Opened(by *upstream.Login, known bool) {
+	if known && by.Claim != nil {
+		h.accept(h.says())
+	}
+	h.pubsub.Opened()
+}
+
+// Rejected is called when the upstream refuses the client's login, perhaps one that it
+// accepted before.
+func (h *handler) Rejected(answer wire.Error) {
+	h.refusedAtUpstream(h.says(), []byte(answer))
+	if h.vouched.isNew {
+		h.vouched.refused = true
+	} else {
+		h.End(session.UserGone)
+	}
+}
+
+// unauthenticated returns the error for a client that is not logged in. If the upstream has the
+// users and cannot be reached, that is the error. Else it is otherwise.
+func (h *handler) unauthenticated(otherwise wire.Error) wire.Error {
+	if h.Env.Active.Load().Users.AtUpstream && h.Upstream() == nil && h.DialError() != "" {
+		return h.DialError()
+	}
+	return otherwise
+}
