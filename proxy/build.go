@@ -119,7 +119,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Clients:         p.clients,
 		Unruled:         p.unruled,
 	})
-	p.server = server.New(env, commands.Handle)
+	p.server = server.New(env, commands)
 	for _, collector := range []prometheus.Collector{
 		metrics.Masters(p.locker.Status), metrics.Upstream(p.upstreamUp), metrics.Moving(p.movingRules), metrics.Leases(p.leases.Counts),
 		metrics.Shared(p.upstream.Counts), metrics.Buffers(env.Budget.InUse),

@@ -92,10 +92,10 @@ type room struct {
 }
 
 var rooms = map[string]room{
-	"proxy": {floor: 7, redlock: []string{"", "resp", "loop"}},
+	"proxy": {floor: 8, redlock: []string{"", "resp", "loop"}},
 
 	"handler":  {floor: 6, redlock: []string{"", "resp"}},
-	"server":   {floor: 6},
+	"server":   {floor: 7},
 	"page":     {floor: 6, redlock: []string{"", "inspect"}}, // what an Observer is told, and what is held
 	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}},
 	"journal":  {floor: 1, redlock: []string{""}},

@@ -82,7 +82,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 		}),
 	})
 	texts.Register([]byte(benchScript))
-	return newStepper(b, env, commands.Handle, text(fmt.Sprintf("%x", sha1.Sum([]byte(benchScript)))))
+	return newStepper(b, env, commands, text(fmt.Sprintf("%x", sha1.Sum([]byte(benchScript)))))
 }
 
 // A stepper is a session's client that sends the same text again and again, and
@@ -93,9 +93,9 @@ type stepper struct {
 	answer [64]byte
 }
 
-func newStepper(b testing.TB, env *session.Env, handle func(*session.Session) session.Handler, text string) *stepper {
+func newStepper(b testing.TB, env *session.Env, commands *handler.Service, text string) *stepper {
 	b.Helper()
-	return &stepper{conn: dialServer(b, server.New(env, handle)), text: []byte(text)}
+	return &stepper{conn: dialServer(b, server.New(env, commands)), text: []byte(text)}
 }
 
 // step returns when the session has answered once more.

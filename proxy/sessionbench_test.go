@@ -103,7 +103,7 @@ func newPipeliner(b testing.TB, command, reply string, pipeline int, shares bool
 		now.Config = &changed
 		return now
 	})
-	conn := dialServer(b, server.New(env, commands.Handle))
+	conn := dialServer(b, server.New(env, commands))
 	return &pipeliner{conn, []byte(strings.Repeat(command, pipeline)), make([]byte, pipeline*len(reply))}
 }
 
@@ -170,7 +170,7 @@ func BenchmarkPerform(b *testing.B) {
 					commands.Unruled = watch
 				}
 				client := &repeater{drain: newDrain(), text: strings.Repeat(run.command, pipeline), times: b.N}
-				s := session.New(context.Background(), env, 1, client, commands.Handle)
+				s := commands.NewHandler(context.Background(), 1, client)
 				b.ReportAllocs()
 				b.ResetTimer()
 				ended := make(chan struct{})

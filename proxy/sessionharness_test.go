@@ -240,7 +240,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &testProxy{address: listener.Addr().String(), server: server.New(env, handler.New(env, setup.commandConfig).Handle), locks: locks, env: env, current: env.Active, metrics: registry}
+	p := &testProxy{address: listener.Addr().String(), server: server.New(env, handler.New(env, setup.commandConfig)), locks: locks, env: env, current: env.Active, metrics: registry}
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.Serve(listener) }()
 	t.Cleanup(func() {

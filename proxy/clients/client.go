@@ -95,14 +95,15 @@ type Client struct {
 	hub     *Hub
 	session Session
 	since   time.Time
-	onLocks atomic.Int32 // commands that the lock masters are asked
+	onLocks atomic.Int32                 // commands that the lock masters are asked
+	command atomic.Pointer[command.Spec] // the last one; nil: none, or an unknown one
 
 	// Only the session's goroutine uses these.
 	redirect int64 // the client of CLIENT TRACKING REDIRECT, or 0
 	asked    int64 // the one that the current command names
 
 	mu    sync.Mutex
-	facts Facts // only the session changes them, or its minder while it waits, so it reads them without mu
+	facts Facts // only the session changes them, so it reads them without mu
 }
 
 // NewClient adds a session to the hub. The caller must call Close.
@@ -147,8 +148,12 @@ func (c *Client) introduce() {
 	c.Entry.Introduce(journal.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
 }
 
-// Shown is the last command in the published facts.
-func (c *Client) Shown() *command.Spec { return c.facts.Command }
+// Doing says which command the client has sent last; nil: an unknown one.
+func (c *Client) Doing(spec *command.Spec) {
+	if c.command.Load() != spec {
+		c.command.Store(spec)
+	}
+}
 
 // OnLocks says that the lock masters are asked a command, or are no longer. Several may be asked at once.
 func (c *Client) OnLocks(yes bool) {
@@ -172,7 +177,7 @@ func (c *Client) status() *status {
 	}
 	address, local := addresses(c.session.RemoteAddr(), c.session.LocalAddr())
 	return &status{
-		Facts: facts, id: c.session.ID(), address: address, local: local,
+		Facts: facts, command: c.command.Load(), id: c.session.ID(), address: address, local: local,
 		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
 	}
 }

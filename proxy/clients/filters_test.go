@@ -107,12 +107,12 @@ func TestLine(t *testing.T) {
 		},
 		"it waits for a lock": {
 			status{
-				id: 2, address: "a:1", local: "l:2", age: 90 * time.Second, idle: 1900 * time.Millisecond, waits: waitsForLocks,
+				id: 2, address: "a:1", local: "l:2", age: 90 * time.Second, idle: 1900 * time.Millisecond, waits: waitsForLocks, command: blpop,
 				subscriptions: [3]int{1, 2, 3},
 				Facts: Facts{
 					Settings: upstream.Settings{Name: "worker", DB: 4, Version: wire.RESP3, LibName: "redis-py", LibVersion: "5.2.1", NoEvict: true, NoTouch: true},
 					User:     "alice",
-					Command:  blpop, Queued: 2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, redirect: 9,
+					Queued:   2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, redirect: 9,
 				},
 			},
 			"id=2 addr=a:1 laddr=l:2 fd=-1 name=worker age=90 idle=1 flags=OPxbtBeT db=4 sub=1 psub=2 ssub=3 multi=2 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=77 " +

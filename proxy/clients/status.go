@@ -14,10 +14,9 @@ import (
 // Facts are what a session's goroutine knows of its client.
 type Facts struct {
 	upstream.Settings
-	User        string        // "": not logged in
-	Command     *command.Spec // the last command; nil: none, or an unknown one
-	Queued      int           // commands after MULTI; -1: there was no MULTI
-	QueuedBytes int           // the memory that they take here
+	User        string // "": not logged in
+	Queued      int    // commands after MULTI; -1: there was no MULTI
+	QueuedBytes int    // the memory that they take here
 	Monitors    bool
 	Tracks      bool // CLIENT TRACKING is on
 	Broadcast   bool // with BCAST
@@ -29,6 +28,7 @@ type Facts struct {
 // status is everything that CLIENT LIST shows of a client.
 type status struct {
 	Facts
+	command        *command.Spec // the last one; nil: none, or an unknown one
 	id             int64
 	address, local string
 	age, idle      time.Duration
@@ -62,7 +62,7 @@ func (s *status) flags(dst []byte) []byte {
 		letter byte
 	}{
 		{s.Monitors, 'O'}, {s.kind() == pubsub, 'P'}, {s.Queued >= 0, 'x'},
-		{s.waits != waitsForNobody && s.Command != nil && s.Command.Blocking(), 'b'},
+		{s.waits != waitsForNobody && s.command != nil && s.command.Blocking(), 'b'},
 		{s.Tracks, 't'}, {s.Tracks && s.Broadcast, 'B'}, {s.NoEvict, 'e'}, {s.NoTouch, 'T'},
 	} {
 		if flag.set {
@@ -115,10 +115,10 @@ func (s *status) line(dst []byte) []byte {
 func (s *status) user() string { return cmp.Or(s.User, wire.DefaultUser) }
 
 func (s *status) commandName() string {
-	if s.Command == nil {
+	if s.command == nil {
 		return "NULL"
 	}
-	return s.Command.Name
+	return s.command.Name
 }
 
 // redirection is the reply to CLIENT GETREDIR.

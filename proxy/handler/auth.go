@@ -19,7 +19,7 @@ const (
 )
 
 // forgetLogin makes the client one that has sent no login.
-func (h *handler) forgetLogin() {
+func (h *Handler) forgetLogin() {
 	h.vouched = nil
 	users := h.Env.Active.Load().Users
 	h.admit(users.First())
@@ -29,14 +29,14 @@ func (h *handler) forgetLogin() {
 }
 
 // requireLogin begins login_time for a client that is not logged in.
-func (h *handler) requireLogin() {
+func (h *Handler) requireLogin() {
 	if h.account.Load() == nil {
 		h.login.CompareAndSwap(loginUnknown, loginRequired)
 	}
 }
 
 // admit sets the client's user. nil means that the client is not logged in.
-func (h *handler) admit(user *config.Account) {
+func (h *Handler) admit(user *config.Account) {
 	h.account.Store(user)
 	h.SetAuthenticated(user != nil)
 	if user != nil {
@@ -45,7 +45,7 @@ func (h *handler) admit(user *config.Account) {
 }
 
 // authenticate performs AUTH and returns its reply.
-func (h *handler) authenticate(args [][]byte) (reply string) {
+func (h *Handler) authenticate(args [][]byte) (reply string) {
 	users, name := h.Env.Active.Load().Users, []byte(wire.DefaultUser)
 	switch {
 	case len(args) < 2:
@@ -70,7 +70,7 @@ func (h *handler) authenticate(args [][]byte) (reply string) {
 
 // loginRefused counts and logs a refused login. user must be a known user's name, or a
 // placeholder for every other name. The name that the client sent is never logged.
-func (h *handler) loginRefused(user string) {
+func (h *Handler) loginRefused(user string) {
 	h.Env.Metrics.LoginRefused()
 	if count, due := h.service.refusals.Due(time.Now()); due {
 		h.Env.Log.Warn("login refused: wrong user name or password",
@@ -81,7 +81,7 @@ func (h *handler) loginRefused(user string) {
 // user returns the client's user by the active settings, nil if it is not logged in. If a reload has
 // deleted the user, the session ends. If the reload has taken a right from it, an open transaction is
 // aborted, so that EXEC cannot use that right.
-func (h *handler) user(now *config.Settings) *config.Account {
+func (h *Handler) user(now *config.Settings) *config.Account {
 	known := h.account.Load()
 	switch {
 	case known == nil && !now.Users.AtUpstream && h.Upstream() != nil:
@@ -110,7 +110,7 @@ func (h *handler) user(now *config.Settings) *config.Account {
 
 // refusedForUser refuses a command that the user may not send, and returns whether it did.
 // In a transaction it also aborts the transaction, as Redis does.
-func (h *handler) refusedForUser(user *config.Account, name string, args [][]byte, to route.Route) bool {
+func (h *Handler) refusedForUser(user *config.Account, name string, args [][]byte, to route.Route) bool {
 	if user == nil {
 		return false
 	}
@@ -123,34 +123,28 @@ func (h *handler) refusedForUser(user *config.Account, name string, args [][]byt
 }
 
 // mayUseLocks tells whether the client's user may hear of locks.
-func (h *handler) mayUseLocks() bool {
+func (h *Handler) mayUseLocks() bool {
 	user := h.account.Load()
 	return user != nil && user.May&config.RightLocks != 0
 }
 
-// Revoked reports whether new settings end the session at once, as Redis ends connections
-// when users change. They do if the user has been deleted. They also do if the client
-// listens and its user may no longer hear something. Every other change is noticed at the
-// client's next command.
-func (h *handler) Revoked(now *config.Settings) bool {
+// Reloaded is called after new settings became active. It ends the session at once if the user has been
+// deleted, as Redis does when users change, or if the client listens and its user may no longer hear
+// something. Every other change is noticed at the client's next command. Any goroutine may call it.
+func (h *Handler) Reloaded(now *config.Settings) {
 	known := h.account.Load()
 	if known == nil {
-		return false
+		return
 	}
 	user := now.Users.Successor(known)
-	return user == nil || h.listens() && known.May&^user.May != 0
+	if user == nil || h.listens() && known.May&^user.May != 0 {
+		h.End(session.Revoked)
+	}
 }
 
 // listens reports whether the client may receive pushes: messages or events that are no
 // replies. Any goroutine may call it.
-func (h *handler) listens() bool {
+func (h *Handler) listens() bool {
 	up := h.Upstream()
 	return h.pubsub.Listens() || up != nil && up.Listens()
-}
-
-// Swept checks for changes that no command notices. mustLogIn reports whether the client has
-// yet to log in. waits reports whether the client is silent because it waits for messages or holds a lock.
-// Any goroutine may call it.
-func (h *handler) Swept() (mustLogIn, waits bool) {
-	return h.login.Load() == loginRequired, h.pubsub.Swept() || h.holdsLeases()
 }

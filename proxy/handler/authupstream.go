@@ -25,13 +25,13 @@ type vouched struct {
 }
 
 // claims returns the claim in the arguments of AUTH. args is nil if the client has sent none.
-func (h *handler) claims(args [][]byte) sentLogin {
+func (h *Handler) claims(args [][]byte) sentLogin {
 	return h.service.accepted.sent(h.Env.Active.Load().Config.Upstream.String(), args)
 }
 
-// Arrived opens the upstream connection at the first bytes of a client that is not logged in.
+// arrived opens the upstream connection at the first bytes of a client that is not logged in.
 // It does so only if the upstream has the users.
-func (h *handler) Arrived() {
+func (h *Handler) arrived() {
 	if h.account.Load() != nil || h.Upstream() != nil || h.DialError() != "" ||
 		!h.HasInput() || !h.Env.Active.Load().Users.AtUpstream {
 		return
@@ -43,7 +43,7 @@ func (h *handler) Arrived() {
 }
 
 // logInAtUpstream lets the upstream decide about AUTH, and returns the reply.
-func (h *handler) logInAtUpstream(args [][]byte) string {
+func (h *Handler) logInAtUpstream(args [][]byte) string {
 	says := h.claims(args)
 	if h.Upstream() == nil {
 		return h.openAs(says)
@@ -70,7 +70,7 @@ func (h *handler) logInAtUpstream(args [][]byte) string {
 
 // openAs is logInAtUpstream if no connection is open. If the upstream refuses the login, the
 // client's earlier claim stays.
-func (h *handler) openAs(says sentLogin) string {
+func (h *Handler) openAs(says sentLogin) string {
 	before := h.vouched
 	h.vouched = &vouched{sentLogin: says, isNew: true}
 	asked := h.vouched
@@ -88,7 +88,7 @@ func (h *handler) openAs(says sentLogin) string {
 
 // vouchFor accepts a login while the upstream cannot be asked. The upstream must have
 // accepted the same login before, less than auth_cache ago. Else it returns false.
-func (h *handler) vouchFor(says sentLogin) bool {
+func (h *Handler) vouchFor(says sentLogin) bool {
 	users := h.Env.Active.Load().Users
 	at, known := h.service.accepted.acceptedAt(says.credentials)
 	if !known || time.Since(at) >= users.Cache {
@@ -101,7 +101,7 @@ func (h *handler) vouchFor(says sentLogin) bool {
 
 // stillAccepted asks the upstream again if its acceptance is too old. If it cannot be asked, the client
 // gets an error, the session ends, and the result is false.
-func (h *handler) stillAccepted(now *config.Settings) bool {
+func (h *Handler) stillAccepted(now *config.Settings) bool {
 	if h.vouched == nil || time.Since(h.vouched.at) < now.Users.Cache {
 		return true
 	}
@@ -115,7 +115,7 @@ func (h *handler) stillAccepted(now *config.Settings) bool {
 }
 
 // accept logs the client in as the user that the upstream has accepted.
-func (h *handler) accept(says sentLogin) {
+func (h *Handler) accept(says sentLogin) {
 	users := h.Env.Active.Load().Users
 	if users.Cache > 0 {
 		h.service.accepted.remember(says.credentials, time.Now())
@@ -125,22 +125,46 @@ func (h *handler) accept(says sentLogin) {
 }
 
 // refusedAtUpstream counts and logs a login that the upstream has refused.
-func (h *handler) refusedAtUpstream(says sentLogin, answer []byte) {
+func (h *Handler) refusedAtUpstream(says sentLogin, answer []byte) {
 	if user, refused := h.service.accepted.refused(says.credentials, answer); refused && says.command != nil {
 		h.loginRefused(user)
 	}
 }
 
 // says returns the client's claim: the login that the proxy vouches for, or none.
-func (h *handler) says() sentLogin {
+func (h *Handler) says() sentLogin {
 	if h.vouched != nil {
 		return h.vouched.sentLogin
 	}
 	return h.claims(nil)
 }
 
-// Login is the login of a new upstream connection, with the state that the client has set.
-func (h *handler) Login(settings *config.Settings) *upstream.Login {
+// TryOpen opens the client's own upstream connection if there is none. If it cannot, it returns an error.
+func (h *Handler) TryOpen() (refusal wire.Error) {
+	settings := h.Env.Active.Load()
+	switch {
+	case h.Upstream() != nil:
+		return ""
+	case settings.DialUpstream == nil:
+		return wire.ErrUpstreamNone
+	}
+	login := h.newLogin(settings)
+	known, failure := h.Open(settings.DialUpstream, login)
+	switch {
+	case failure == nil:
+		if known && login.Claim != nil {
+			h.accept(h.says())
+		}
+		h.pubsub.Opened()
+		return ""
+	case failure.Rejected:
+		h.loginRejected([]byte(failure.Reply))
+	}
+	return failure.Reply
+}
+
+// newLogin is the login of a new upstream connection, with the state that the client has set.
+func (h *Handler) newLogin(settings *config.Settings) *upstream.Login {
 	l := h.client.Login()
 	if settings.Users.AtUpstream {
 		l.Claim = &upstream.Claim{Auth: h.says().command, Sure: h.vouched != nil}
@@ -150,19 +174,10 @@ func (h *handler) Login(settings *config.Settings) *upstream.Login {
 	return l
 }
 
-// Opened is called after an upstream connection was opened with this login. known tells whether the
-// upstream knows its user.
-func (h *handler) Opened(by *upstream.Login, known bool) {
-	if known && by.Claim != nil {
-		h.accept(h.says())
-	}
-	h.pubsub.Opened()
-}
-
-// Rejected is called when the upstream refuses the client's login, perhaps one that it
+// loginRejected is called when the upstream refuses the client's login, perhaps one that it
 // accepted before.
-func (h *handler) Rejected(answer wire.Error) {
-	h.refusedAtUpstream(h.says(), []byte(answer))
+func (h *Handler) loginRejected(answer []byte) {
+	h.refusedAtUpstream(h.says(), answer)
 	if h.vouched.isNew {
 		h.vouched.refused = true
 	} else {
@@ -172,7 +187,7 @@ func (h *handler) Rejected(answer wire.Error) {
 
 // unauthenticated returns the error for a client that is not logged in. If the upstream has the
 // users and cannot be reached, that is the error. Else it is otherwise.
-func (h *handler) unauthenticated(otherwise wire.Error) wire.Error {
+func (h *Handler) unauthenticated(otherwise wire.Error) wire.Error {
 	if h.Env.Active.Load().Users.AtUpstream && h.Upstream() == nil && h.DialError() != "" {
 		return h.DialError()
 	}

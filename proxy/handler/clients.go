@@ -7,18 +7,18 @@ import (
 	"redlock-proxy/proxy/session"
 )
 
-func (h *handler) performOnClients(name string, args [][]byte) {
+func (h *Handler) performOnClients(name string, args [][]byte) {
 	h.client.AsksID = h.client.AsksID || name == "client|id"
 	h.publish()
 	h.ReplyBytes(h.clients.Perform(name, args))
 }
 
 // publish shows other sessions what has changed.
-func (h *handler) publish() { h.clients.Publish(h.facts()) }
+func (h *Handler) publish() { h.clients.Publish(h.facts()) }
 
-func (h *handler) facts() clients.Facts {
+func (h *Handler) facts() clients.Facts {
 	facts := clients.Facts{
-		Settings: h.client.Settings, Command: h.spec, Queued: h.transaction.Len(), QueuedBytes: h.transaction.bytes,
+		Settings: h.client.Settings, Queued: h.transaction.Len(), QueuedBytes: h.transaction.bytes,
 		Monitors: h.monitoring,
 	}
 	if user := h.account.Load(); user != nil {
@@ -29,7 +29,7 @@ func (h *handler) facts() clients.Facts {
 }
 
 // listed is the handler as package clients sees it.
-type listed struct{ *handler }
+type listed struct{ *Handler }
 
 func (l listed) Subscriptions() [3]int { return l.pubsub.Subscriptions() }
 

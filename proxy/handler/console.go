@@ -12,7 +12,7 @@ import (
 // performHere performs REDLOCK, and the subcommands of CLIENT that are about the proxy's
 // sessions. The upstream never gets them, and the masters get TOKEN only. They are refused in
 // a transaction, because EXEC could not put their replies among those of one plane.
-func (h *handler) performHere(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performHere(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case h.InPipe():
 		h.abort(wire.ErrInPipe)

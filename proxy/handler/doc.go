@@ -1,12 +1,12 @@
-// Package handler performs the commands of clients. A Service makes a handler for each
-// session. The session (package session) gives its handler one command after another. The
-// handler uses the connection only through the session's exported methods. It decides
-// nothing about locks: Locks says whether a lock is held.
+// Package handler performs the commands of clients. A Service makes a Handler for each client. The Handler
+// runs the task of the client's session (package session): it takes one command after another from the
+// session, and answers each, or has the session forward it. It decides nothing about locks: Locks says
+// whether a lock is held.
 //
 // # One command
 //
-// Perform (perform.go) asks the router for the command's plane. It checks whether the user
-// may send the command (permissions.go) and whether its keys have just moved.
+// perform (perform.go) asks the router for the command's plane. It checks whether the user may send the
+// command (auth.go) and whether its keys have just moved.
 // Then it calls the family of the command:
 //
 //   - handshake.go, hello.go: which user the client is, and how it wants its replies
@@ -26,9 +26,8 @@
 //
 // # Goroutines
 //
-// A handler starts no goroutine. Its session's goroutine calls it. session.Handler names the
-// methods that other goroutines may call. pubsub.Client says what these may call there. The listener calls pubsubHost's methods for
-// a pubsub.Host. Other sessions call listed's methods for a clients.Session. Many goroutines
+// A Handler starts no goroutine. Its session's goroutine calls it. Any goroutine may call Inspect and Reloaded.
+// pubsub.Client says what these may call there. The listener calls pubsubHost's methods for a pubsub.Host. Other sessions call listed's methods for a clients.Session. Many goroutines
 // may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged, nor is a name that belongs to no user: it

@@ -11,7 +11,7 @@ import (
 )
 
 // performOnUpstream forwards a command as it came, and says which replies it expects.
-func (h *handler) performOnUpstream(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Route) {
 	spec := to.Spec
 	switch name {
 	case "monitor":
@@ -47,7 +47,7 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 }
 
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
-func (h *handler) forwardForReply(cmd wire.Command, to route.Route) {
+func (h *Handler) forwardForReply(cmd wire.Command, to route.Route) {
 	spec := to.Spec
 	h.noteLocking(cmd.Args, &to, scripts.Shape{})
 	if settings := h.Env.Active.Load(); spec.Is(command.Shareable) && h.mayShare(settings) {
@@ -71,7 +71,7 @@ func (h *handler) forwardForReply(cmd wire.Command, to route.Route) {
 // mayShare tells whether the client has nothing of its own at the upstream: no connection, no
 // user, no other database than the proxy's, no name that the upstream should show, and nothing
 // that it wants to be told of.
-func (h *handler) mayShare(settings *config.Settings) bool {
+func (h *Handler) mayShare(settings *config.Settings) bool {
 	if h.Upstream() != nil || settings.Config.UpstreamConnections != config.ConnectionsShared || settings.Users.AtUpstream {
 		return false
 	}
@@ -81,7 +81,7 @@ func (h *handler) mayShare(settings *config.Settings) bool {
 
 // open opens the upstream connection if there is none. If that fails, it answers the command
 // with an error and returns false.
-func (h *handler) open(cmd wire.Command) bool {
+func (h *Handler) open(cmd wire.Command) bool {
 	if h.Upstream() != nil {
 		return true
 	}
@@ -94,7 +94,7 @@ func (h *handler) open(cmd wire.Command) bool {
 
 // tryOpenFor is TryOpen. Where there is no upstream, the refusal names the first key that no
 // lock rule matches, if it is certain that this argument is a key and no value.
-func (h *handler) tryOpenFor(cmd wire.Command) (refusal wire.Error) {
+func (h *Handler) tryOpenFor(cmd wire.Command) (refusal wire.Error) {
 	if refusal = h.TryOpen(); refusal != wire.ErrUpstreamNone || h.spec == nil {
 		return refusal
 	}
@@ -110,7 +110,7 @@ func (h *handler) tryOpenFor(cmd wire.Command) (refusal wire.Error) {
 }
 
 // relay forwards a command as it came. It opens the upstream connection if needed.
-func (h *handler) relay(cmd wire.Command, want upstream.Expectation) {
+func (h *Handler) relay(cmd wire.Command, want upstream.Expectation) {
 	if !h.open(cmd) {
 		return
 	}
@@ -119,7 +119,7 @@ func (h *handler) relay(cmd wire.Command, want upstream.Expectation) {
 }
 
 // performInPipe performs a command on a connection whose replies cannot be counted any more.
-func (h *handler) performInPipe(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performInPipe(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case name == "reset" && len(cmd.Args) == 1:
 		h.reset()

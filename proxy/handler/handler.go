@@ -3,6 +3,7 @@ package handler
 import (
 	"cmp"
 	"context"
+	"net"
 	"sync/atomic"
 
 	"redlock-proxy/proxy/clients"
@@ -20,6 +21,7 @@ import (
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 // Locks is the lock plane as commands use it. Do runs one command and Exec one transaction;
@@ -56,7 +58,7 @@ type Config struct {
 	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters
 }
 
-// A Service makes the handler of each session, and holds the state that all handlers share.
+// A Service makes the Handler of each client, and holds the state that all of them share.
 type Service struct {
 	Config
 	env *session.Env
@@ -88,11 +90,12 @@ func New(env *session.Env, cfg Config) *Service {
 
 func (v *Service) shownVersion() string { return cmp.Or(v.Version(), FallbackVersion) }
 
-// A handler performs the commands of one client. The exported methods that it uses are the
-// session's, except its own methods as a session.Handler.
-type handler struct {
+// A Handler serves one client: it runs the session's task, and performs the client's commands. The
+// session's goroutine calls its methods, unless they say otherwise.
+type Handler struct {
 	*session.Session
 	service *Service
+	over    func() // is called when the session has ended
 
 	account     atomic.Pointer[config.Account] // its user; nil: it has not logged in. Any goroutine may read it
 	login       atomic.Int32                   // loginUnknown, loginRequired or loginDone
@@ -109,14 +112,14 @@ type handler struct {
 	monitoring  bool
 	sharedWrite bool // a write went over a shared connection, so WAIT cannot be answered
 	clients     *clients.Client
-	spec        *command.Spec // the last command, to be published
+	spec        *command.Spec // of the last command
 }
 
-// Handle returns the handler of a new session.
-func (v *Service) Handle(s *session.Session) session.Handler { return v.newHandler(s) }
-
-func (v *Service) newHandler(s *session.Session) *handler {
-	h := &handler{Session: s, service: v}
+// NewHandler makes the Handler of a client that has connected. It owns the connection, and ends with
+// running. id is unique in the process. Start must be called.
+func (v *Service) NewHandler(running context.Context, id int64, client net.Conn) *Handler {
+	h := &Handler{service: v}
+	h.Session = session.New(running, v.env, id, client, func(c wire.Confirmation) { h.pubsub.Confirmed(c) })
 	h.pubsub = pubsub.NewClient(v.hub, pubsubHost{h})
 	h.forgetLogin()
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
@@ -124,8 +127,45 @@ func (v *Service) newHandler(s *session.Session) *handler {
 	return h
 }
 
-// Close stops the client's listeners and gives back its memory.
-func (h *handler) Close() {
+// Start has the loop serve the client to its end, and then call ended.
+func (h *Handler) Start(ended func()) {
+	h.over = ended
+	if h.Env.Loop.Go(h.serve) == nil { // the process ends
+		h.release()
+	}
+}
+
+// serve is a turn of the session's task. It rests whenever it has to wait for the client, and the loop calls
+// it again.
+func (h *Handler) serve(task *loop.Task) (rests bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			h.Panicked(reason)
+		}
+		if !rests {
+			h.release()
+		}
+	}()
+	if !h.Begin(task) {
+		return false
+	}
+	for more := true; more && !h.Ending(); {
+		h.arrived()
+		for cmd, ok := h.Next(); ok; cmd, ok = h.Next() {
+			h.perform(cmd)
+		}
+		if more, rests = h.ReadMore(); rests {
+			return true
+		}
+	}
+	h.Finish()
+	return false
+}
+
+// release closes everything. The session has ended. It may be on the loop.
+func (h *Handler) release() {
+	defer h.over()
+	h.Release()
 	if h.pubsub.Listens() || h.leases.Load() != nil {
 		h.LeaveLoop()
 	}
@@ -137,9 +177,21 @@ func (h *handler) Close() {
 	h.client.Release()
 }
 
+// Inspect ends the session if it is stuck or silent for too long, and for changes that no command notices. A
+// panic in it ends this session only. Any goroutine may call it.
+func (h *Handler) Inspect(limits *config.Limits) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			h.Panicked(reason)
+		}
+	}()
+	waits := h.pubsub.Swept() || h.holdsLeases()
+	h.Session.Inspect(limits, h.login.Load() == loginRequired, waits)
+}
+
 // reserve takes memory from the budget of all clients, or gives it back if n is negative. It
 // returns false if there is none, and counts that.
-func (h *handler) reserve(n int) bool {
+func (h *Handler) reserve(n int) bool {
 	ok := h.Env.Budget.Reserve(n)
 	if !ok {
 		h.Env.Metrics.LimitReached(string(config.LimitMemory))

@@ -15,7 +15,7 @@ import (
 )
 
 // LogValue describes the client for the log.
-func (h *handler) LogValue() slog.Value {
+func (h *Handler) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", h.client.Name))
 }
 
@@ -23,7 +23,7 @@ func (h *handler) LogValue() slog.Value {
 // commands about the protocol, the login, the replies, and the settings of the connection. An
 // open upstream gets the settings, too. The proxy answers PING and ECHO only while the upstream
 // connection is closed. performHandshake returns false for every other command.
-func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.Spec) bool {
+func (h *Handler) performHandshake(name string, cmd wire.Command, spec *command.Spec) bool {
 	args := cmd.Args
 	switch name {
 	case "quit":
@@ -94,7 +94,7 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 
 // selectDatabase performs SELECT. An open upstream decides, because it knows the number of
 // its databases.
-func (h *handler) selectDatabase(cmd wire.Command) {
+func (h *Handler) selectDatabase(cmd wire.Command) {
 	index, refusal := wire.ParseDatabase(cmd.Args[1])
 	if h.Upstream() != nil {
 		reply, ok := h.Ask(cmd.AsArray())
@@ -117,7 +117,7 @@ func (h *handler) selectDatabase(cmd wire.Command) {
 
 // setReplyMode performs CLIENT REPLY. The proxy never forwards it, because it needs the
 // upstream's replies to match them with commands. It drops them itself.
-func (h *handler) setReplyMode(mode []byte) {
+func (h *Handler) setReplyMode(mode []byte) {
 	reply := h.replies.Set(mode)
 	if reply == wire.OK {
 		h.Mute(false)
@@ -128,7 +128,7 @@ func (h *handler) setReplyMode(mode []byte) {
 // reset performs RESET. It also closes the upstream connection; the next command that needs
 // one opens it again. The caller has waited for all pending replies. In a pipe, everything
 // that the upstream still sends is delivered first.
-func (h *handler) reset() {
+func (h *Handler) reset() {
 	if !h.CloseUpstream() {
 		return
 	}
@@ -144,5 +144,5 @@ func (h *handler) reset() {
 	h.endTransaction()
 	h.lastRead = lastread.Memory{}
 	h.Reply(wire.Reset)
-	h.Arrived()
+	h.arrived()
 }

@@ -7,13 +7,13 @@ import (
 )
 
 // helloReply describes the proxy as one ordinary Redis.
-func (h *handler) helloReply() []byte {
+func (h *Handler) helloReply() []byte {
 	return wire.AppendHello(nil, h.client.Version, h.service.shownVersion(), h.ID())
 }
 
 // hello performs HELLO. The proxy always answers it. An open upstream gets the protocol and
 // the name, never the password. The client sees the upstream's reply only if it is an error.
-func (h *handler) hello(args [][]byte) {
+func (h *Handler) hello(args [][]byte) {
 	request, refusal := wire.ParseHello(args)
 	if refusal != "" {
 		h.ReplyError(refusal)
@@ -57,7 +57,7 @@ func (h *handler) hello(args [][]byte) {
 
 // tellUpstream sends an open upstream the new protocol and name. It returns false if the
 // client has already got an error.
-func (h *handler) tellUpstream(request wire.Hello) bool {
+func (h *Handler) tellUpstream(request wire.Hello) bool {
 	if h.Upstream() == nil || request.Number == 0 {
 		return true
 	}

@@ -13,7 +13,7 @@ const FallbackVersion = "7.0.15"
 
 // performInfo answers the upstream's INFO with the proxy's section behind it. INFO redlock
 // gets that section alone. Without an upstream the proxy answers a short INFO.
-func (h *handler) performInfo(cmd wire.Command) {
+func (h *Handler) performInfo(cmd wire.Command) {
 	if !h.Settle() || h.refusedAsRestricted("info", cmd.Args) {
 		return
 	}
@@ -45,6 +45,6 @@ func (h *handler) performInfo(cmd wire.Command) {
 	h.ReplyBytes(wire.AppendText(nil, text, h.client.Version))
 }
 
-func (h *handler) redlockSection(text []byte) []byte {
+func (h *Handler) redlockSection(text []byte) []byte {
 	return h.service.RedlockInfo(append(text, "# Redlock\r\n"...))
 }

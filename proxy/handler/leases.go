@@ -9,7 +9,7 @@ import (
 
 // holder returns the Holder of the client's leases. It is nil as long as no rule asks for
 // leases.
-func (h *handler) holder() *lease.Holder {
+func (h *Handler) holder() *lease.Holder {
 	holder := h.leases.Load()
 	if holder == nil && h.service.Leases != nil && h.Env.Active.Load().Router.Rules.Lease() {
 		holder = h.service.Leases.NewHolder(func() {
@@ -23,14 +23,14 @@ func (h *handler) holder() *lease.Holder {
 
 // holdsLeases tells whether the client is silent because it works under its locks. Any
 // goroutine may call it.
-func (h *handler) holdsLeases() bool {
+func (h *Handler) holdsLeases() bool {
 	holder := h.leases.Load()
 	return holder != nil && holder.Holds()
 }
 
 // endLeases stops the renewals. Locks are released only if the client itself has left:
 // one that the proxy disconnects may still be at work.
-func (h *handler) endLeases() {
+func (h *Handler) endLeases() {
 	if holder := h.leases.Load(); holder != nil {
 		holder.Close(h.ClientLeaves())
 	}

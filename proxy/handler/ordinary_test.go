@@ -20,7 +20,7 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes}), nil, nil, nil)
 	near, _ := net.Pipe()
 	commands := New(env, Config{Clients: clients.NewHub()})
-	h := commands.newHandler(session.New(t.Context(), env, 1, near, commands.Handle))
+	h := commands.NewHandler(t.Context(), 1, near)
 	ordinary := 0
 	check := func(spec *command.Spec) {
 		args := bytes.Split([]byte(spec.Name), []byte("|"))

@@ -17,8 +17,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Perform answers one command, or sends it to the server that answers it.
-func (h *handler) Perform(cmd wire.Command) {
+// perform answers one command, or sends it to the server that answers it.
+func (h *Handler) perform(cmd wire.Command) {
 	if len(cmd.Raw) > conn.LargeBuffer {
 		h.LeaveLoop() // it may have very many keys
 	}
@@ -31,6 +31,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	}
 	h.Doing(name)
 	h.spec = to.Spec
+	h.clients.Doing(to.Spec)
 	if !h.isQuick(cmd, to) {
 		h.LeaveLoop()
 	}
@@ -71,7 +72,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	}
 	h.pubsub.Performed(name, h.lockReply, h.inTransaction())
 	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(command.Conditions) {
-		h.publish() // other commands change at most what Flushed publishes
+		h.publish() // other commands change nothing of it
 	}
 }
 
@@ -86,7 +87,7 @@ func unknownOnLocks(settings *config.Settings, args [][]byte) wire.Error {
 
 // performJoined performs the commands that have no keys and concern both planes. It returns
 // false for every other command.
-func (h *handler) performJoined(name string, cmd wire.Command, to route.Route) bool {
+func (h *Handler) performJoined(name string, cmd wire.Command, to route.Route) bool {
 	switch name {
 	case "multi":
 		h.performMulti(cmd, to.Spec)
@@ -114,7 +115,7 @@ func (h *handler) performJoined(name string, cmd wire.Command, to route.Route) b
 // performClusterAlone answers CLUSTER while the upstream cannot be reached. It answers like a
 // server without cluster mode, as HELLO has announced. So a client that only uses locks,
 // and sends CLUSTER when it connects, can go on.
-func (h *handler) performClusterAlone(name string) bool {
+func (h *Handler) performClusterAlone(name string) bool {
 	if name != "cluster" && !strings.HasPrefix(name, "cluster|") || h.TryOpen() == "" {
 		return false
 	}
@@ -123,7 +124,7 @@ func (h *handler) performClusterAlone(name string) bool {
 }
 
 // performKeyed sends a command to the plane of its keys.
-func (h *handler) performKeyed(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performKeyed(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case to.Plane == route.Locks && name == "watch":
 		h.performWatch(cmd, to.Spec)
@@ -140,7 +141,7 @@ func (h *handler) performKeyed(name string, cmd wire.Command, to route.Route) {
 
 // performOnLocks waits until all earlier commands are answered. Then it runs the command on
 // the masters and answers it.
-func (h *handler) performOnLocks(name string, args [][]byte, to route.Route) {
+func (h *Handler) performOnLocks(name string, args [][]byte, to route.Route) {
 	if h.overlapsOnLocks(args, to) {
 		return
 	}
@@ -155,7 +156,7 @@ func (h *handler) performOnLocks(name string, args [][]byte, to route.Route) {
 
 // overlapsOnLocks has the masters asked without waiting for earlier commands on other keys, if that is
 // possible. The reply comes after theirs.
-func (h *handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
+func (h *Handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
 	call := h.lockCommand(args, to)
 	if h.pubsub.Restricted() || !h.service.Locks.Overlaps(call) {
 		return false
@@ -168,7 +169,7 @@ func (h *handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
 	return true
 }
 
-func (h *handler) askBeside(key []byte, call lock.Command) {
+func (h *Handler) askBeside(key []byte, call lock.Command) {
 	call.Leases = h.holder()
 	h.Overlap(key, call.Args, func(ctx context.Context, a *session.Asked) {
 		h.clients.OnLocks(true)
@@ -179,12 +180,12 @@ func (h *handler) askBeside(key []byte, call lock.Command) {
 }
 
 // lockCommand is a command of the client for the masters. The client's leases are missing.
-func (h *handler) lockCommand(args [][]byte, to route.Route) lock.Command {
+func (h *Handler) lockCommand(args [][]byte, to route.Route) lock.Command {
 	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Client: h, From: h.clients.Entry}
 }
 
 // runOnLocks runs a command on the masters. The reply is valid until the next call.
-func (h *handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
+func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 	size := 0
 	for _, arg := range args {
 		size += len(arg)
@@ -213,7 +214,7 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 // isQuick tells whether the loop may perform a command. Such a command waits for nothing but the
 // upstream's replies and the masters' votes, or it leaves the loop itself. All others run on a
 // goroutine.
-func (h *handler) isQuick(cmd wire.Command, to route.Route) bool {
+func (h *Handler) isQuick(cmd wire.Command, to route.Route) bool {
 	if h.inTransaction() || h.watched.any() || h.InPipe() || h.pubsub.Listens() {
 		return false
 	}
@@ -221,7 +222,7 @@ func (h *handler) isQuick(cmd wire.Command, to route.Route) bool {
 }
 
 // busyOnLocks is Busy for requests to the masters.
-func (h *handler) busyOnLocks(ask func()) {
+func (h *Handler) busyOnLocks(ask func()) {
 	h.clients.OnLocks(true)
 	h.Busy(ask)
 	h.clients.OnLocks(false)
@@ -230,7 +231,7 @@ func (h *handler) busyOnLocks(ask func()) {
 // holdCopies takes memory for the copies of a large lock command: the request, and the question
 // to the masters. The streams to the masters take only one large question at a time. The caller
 // must release held. ok is false if the budget has no room.
-func (h *handler) holdCopies(size int) (held int, ok bool) {
+func (h *Handler) holdCopies(size int) (held int, ok bool) {
 	if size <= conn.LargeBuffer {
 		return 0, true
 	}
@@ -239,7 +240,7 @@ func (h *handler) holdCopies(size int) (held int, ok bool) {
 
 // mayAnswer waits until all earlier commands are answered. It returns false if the session
 // ends, or if it has refused the command.
-func (h *handler) mayAnswer(name string, args [][]byte, spec *command.Spec) bool {
+func (h *Handler) mayAnswer(name string, args [][]byte, spec *command.Spec) bool {
 	if !h.Settle() || h.refusedAsRestricted(name, args) {
 		return false
 	}
@@ -252,7 +253,7 @@ func (h *handler) mayAnswer(name string, args [][]byte, spec *command.Spec) bool
 
 // replyUnlessRestricted is ReplyError for commands that RESP2's subscribe mode does not
 // allow. In that mode the client gets the error of the mode.
-func (h *handler) replyUnlessRestricted(name string, args [][]byte, refusal wire.Error) {
+func (h *Handler) replyUnlessRestricted(name string, args [][]byte, refusal wire.Error) {
 	if h.Settle() && !h.refusedAsRestricted(name, args) {
 		h.ReplyError(refusal)
 	}
@@ -260,7 +261,7 @@ func (h *handler) replyUnlessRestricted(name string, args [][]byte, refusal wire
 
 // refusedAsRestricted refuses a command in RESP2's subscribe mode, and returns whether it
 // did. No reply may be pending when it is called.
-func (h *handler) refusedAsRestricted(name string, args [][]byte) bool {
+func (h *Handler) refusedAsRestricted(name string, args [][]byte) bool {
 	if !h.pubsub.Restricted() {
 		return false
 	}
@@ -270,7 +271,7 @@ func (h *handler) refusedAsRestricted(name string, args [][]byte) bool {
 
 // refusedAsMoving refuses a command on a key that a change of the rules has moved, and
 // returns whether it did.
-func (h *handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Route) bool {
+func (h *Handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Route) bool {
 	until := r.HeldBack(h.database(), cmd.Args, to, time.Now())
 	if until.IsZero() {
 		return false
@@ -281,7 +282,7 @@ func (h *handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Ro
 
 // refusedAsLarge refuses a command that would hold up all other lock commands at the masters,
 // and returns whether it did. Of a Split command the masters get only the lock keys.
-func (h *handler) refusedAsLarge(limits *config.Limits, cmd wire.Command, to route.Route) bool {
+func (h *Handler) refusedAsLarge(limits *config.Limits, cmd wire.Command, to route.Route) bool {
 	if int64(len(cmd.Raw)) <= limits.LockCommand && len(to.Keys) <= limits.LockKeys {
 		return false
 	}
@@ -310,7 +311,7 @@ func (h *handler) refusedAsLarge(limits *config.Limits, cmd wire.Command, to rou
 
 // performSplit performs a command whose keys are on both planes. It runs both halves at the
 // same time and joins their replies. If one half fails, the client gets its error.
-func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) || !h.open(cmd) {
 		return
 	}

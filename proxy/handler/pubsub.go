@@ -15,7 +15,7 @@ import (
 )
 
 // performTracking performs CLIENT TRACKING and CLIENT CACHING.
-func (h *handler) performTracking(name string, cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performTracking(name string, cmd wire.Command, spec *command.Spec) {
 	switch {
 	case !h.mayAnswer(name, cmd.Args, spec):
 	case name == "client|tracking":
@@ -27,7 +27,7 @@ func (h *handler) performTracking(name string, cmd wire.Command, spec *command.S
 
 // trackLocks reports lock commands that are about to be sent to the masters. The minder
 // may own the client meanwhile.
-func (h *handler) trackLocks(calls ...lock.Command) {
+func (h *Handler) trackLocks(calls ...lock.Command) {
 	if !h.pubsub.Tracks() {
 		return
 	}
@@ -38,20 +38,8 @@ func (h *handler) trackLocks(calls ...lock.Command) {
 	h.pubsub.Begin(commands)
 }
 
-// Confirmed is called for each confirmation of the upstream, with the client's write lock
-// held.
-func (h *handler) Confirmed(c wire.Confirmation) { h.pubsub.Confirmed(c) }
-
-// Flushed is called when no reply is pending any more.
-func (h *handler) Flushed() {
-	h.pubsub.Flushed()
-	if h.clients.Shown() != h.spec {
-		h.publish()
-	}
-}
-
 // pubsubHost is the handler as package pubsub sees it.
-type pubsubHost struct{ *handler }
+type pubsubHost struct{ *Handler }
 
 func (h pubsubHost) Version() wire.Version { return h.client.Version }
 func (h pubsubHost) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }

@@ -11,7 +11,7 @@ import (
 // performScript performs SCRIPT LOAD, EXISTS, FLUSH and KILL on both planes, because only the keys of
 // a later EVALSHA say on which plane a script runs. While no upstream can be reached, it performs them
 // on the masters alone.
-func (h *handler) performScript(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performScript(name string, cmd wire.Command, to route.Route) {
 	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) {
 		return
 	}

@@ -31,12 +31,12 @@ const (
 )
 
 // database returns the database of the next command's keys.
-func (h *handler) database() int { return h.transaction.Database(h.client.DB) }
+func (h *Handler) database() int { return h.transaction.Database(h.client.DB) }
 
-func (h *handler) inTransaction() bool { return h.transaction.State != route.NoTransaction }
+func (h *Handler) inTransaction() bool { return h.transaction.State != route.NoTransaction }
 
 // performMulti performs MULTI outside a transaction.
-func (h *handler) performMulti(cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performMulti(cmd wire.Command, spec *command.Spec) {
 	if !h.mayAnswer("multi", cmd.Args, spec) {
 		return
 	}
@@ -46,7 +46,7 @@ func (h *handler) performMulti(cmd wire.Command, spec *command.Spec) {
 }
 
 // performInTransaction performs every command after MULTI, including EXEC and DISCARD.
-func (h *handler) performInTransaction(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performInTransaction(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case name == "quit":
 		h.Reply(wire.OK)
@@ -73,7 +73,7 @@ func (h *handler) performInTransaction(name string, cmd wire.Command, to route.R
 }
 
 // continueHere is performInTransaction while the upstream does not have the transaction.
-func (h *handler) continueHere(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) continueHere(name string, cmd wire.Command, to route.Route) {
 	switch step, refusal := h.transaction.Next(name, cmd.Args, to, h.watched.offLocks(h.client.DB)); step {
 	case route.Queue:
 		h.queue(name, cmd, to)
@@ -95,7 +95,7 @@ func (h *handler) continueHere(name string, cmd wire.Command, to route.Route) {
 }
 
 // queue keeps a copy of a command for EXEC, and answers QUEUED.
-func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) queue(name string, cmd wire.Command, to route.Route) {
 	t := &h.transaction
 	t.size, t.keys = t.size+len(cmd.Raw), t.keys+max(1, len(to.Keys))
 	memory := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
@@ -114,7 +114,7 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 // hold takes memory for one more part of a transaction: a queued command or the value of a
 // watched key. size is that of all parts. It returns an error if a limit is reached. Until a
 // command decides the plane, the upstream may be the one to run the transaction.
-func (h *handler) hold(size, memory int) wire.Error {
+func (h *Handler) hold(size, memory int) wire.Error {
 	limits, locks := &h.Env.Active.Load().Limits, h.transaction.State == route.AtLocks
 	most, limit := limits.Transaction, config.LimitTransaction
 	if locks || len(h.watched.locks) > 0 {
@@ -132,14 +132,14 @@ func (h *handler) hold(size, memory int) wire.Error {
 }
 
 // reached counts that a limit was reached, and returns the refusal.
-func (h *handler) reached(limit config.LimitName, refusal wire.Error) wire.Error {
+func (h *Handler) reached(limit config.LimitName, refusal wire.Error) wire.Error {
 	h.Env.Metrics.LimitReached(string(limit))
 	return refusal
 }
 
 // executeHere performs EXEC while the upstream does not have the transaction. If no command
 // had a key, the watched keys decide the plane.
-func (h *handler) executeHere(cmd wire.Command) {
+func (h *Handler) executeHere(cmd wire.Command) {
 	t := &h.transaction
 	switch {
 	case t.State == route.Aborted:
@@ -163,14 +163,14 @@ func (h *handler) executeHere(cmd wire.Command) {
 
 // leaveTransaction ends a transaction that the upstream does not have, and answers text. It
 // also ends the upstream's WATCH, as EXEC and DISCARD do.
-func (h *handler) leaveTransaction(text string) {
+func (h *Handler) leaveTransaction(text string) {
 	if h.endedTransaction() {
 		h.Reply(text)
 	}
 }
 
 // refuseTransaction is leaveTransaction with an error as the reply.
-func (h *handler) refuseTransaction(refusal wire.Error) {
+func (h *Handler) refuseTransaction(refusal wire.Error) {
 	if h.endedTransaction() {
 		h.ReplyError(refusal)
 	}
@@ -178,7 +178,7 @@ func (h *handler) refuseTransaction(refusal wire.Error) {
 
 // endedTransaction ends the transaction and the upstream's WATCH. It returns false if the
 // session has ended.
-func (h *handler) endedTransaction() bool {
+func (h *Handler) endedTransaction() bool {
 	if !h.Settle() {
 		return false
 	}
@@ -189,20 +189,20 @@ func (h *handler) endedTransaction() bool {
 	return true
 }
 
-func (h *handler) endTransaction() {
+func (h *Handler) endTransaction() {
 	h.forgetQueued()
 	h.forgetWatched()
 	h.transaction = transaction{}
 }
 
-func (h *handler) forgetQueued() {
+func (h *Handler) forgetQueued() {
 	h.Env.Budget.Release(h.transaction.bytes)
 	h.transaction.calls, h.transaction.bytes = nil, 0
 }
 
 // abort refuses a command. An open transaction is then aborted, too. If the command is EXEC, the
 // transaction ends, as in Redis.
-func (h *handler) abort(refusal wire.Error) {
+func (h *Handler) abort(refusal wire.Error) {
 	if h.InPipe() {
 		h.ReplyAtOnce(string(refusal))
 		return

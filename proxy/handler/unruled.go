@@ -8,7 +8,7 @@ import (
 )
 
 // noteLocking looks whether a command that is about to be forwarded belongs to a lock that no rule matches.
-func (h *handler) noteLocking(args [][]byte, to *route.Route, script scripts.Shape) {
+func (h *Handler) noteLocking(args [][]byte, to *route.Route, script scripts.Shape) {
 	if h.service.Unruled == nil || !to.Spec.Is(command.Locking) || !to.Spec.ArityOK(len(args)) {
 		return
 	}

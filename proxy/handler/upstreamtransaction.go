@@ -12,7 +12,7 @@ import (
 
 // decideUpstream sends the upstream the held transaction, and the command that decided the
 // plane.
-func (h *handler) decideUpstream(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) decideUpstream(name string, cmd wire.Command, to route.Route) {
 	if !h.Settle() {
 		return
 	}
@@ -34,7 +34,7 @@ func (h *handler) decideUpstream(name string, cmd wire.Command, to route.Route) 
 
 // takeHeld makes the transaction the upstream's. It returns the commands to send, beginning
 // with MULTI, and their number.
-func (h *handler) takeHeld() (held []byte, count int) {
+func (h *Handler) takeHeld() (held []byte, count int) {
 	t := &h.transaction
 	held = resp.AppendCommand(nil, t.multi)
 	for _, call := range t.calls {
@@ -49,7 +49,7 @@ func (h *handler) takeHeld() (held []byte, count int) {
 // executeKeyless performs EXEC on the upstream if no command had a key. The upstream gets
 // the commands only now, but the client has already got QUEUED for each of them. If the
 // upstream refuses one, EXEC's error says why, as Redis does for a refusal at EXEC.
-func (h *handler) executeKeyless(cmd wire.Command) {
+func (h *Handler) executeKeyless(cmd wire.Command) {
 	if !h.Settle() {
 		return
 	}
@@ -82,7 +82,7 @@ func (h *handler) executeKeyless(cmd wire.Command) {
 }
 
 // continueUpstream is performInTransaction once the upstream has the transaction.
-func (h *handler) continueUpstream(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) continueUpstream(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case name == "exec":
 		h.executeUpstream(cmd)
@@ -109,7 +109,7 @@ func (h *handler) continueUpstream(name string, cmd wire.Command, to route.Route
 
 // executeUpstream performs EXEC on the upstream. The proxy collects and reads the reply only
 // if the transaction has a SELECT.
-func (h *handler) executeUpstream(cmd wire.Command) {
+func (h *Handler) executeUpstream(cmd wire.Command) {
 	ended := h.transaction.Transaction
 	h.endTransaction()
 	selects := ended.Selects()
@@ -134,7 +134,7 @@ func (h *handler) executeUpstream(cmd wire.Command) {
 
 // selectAgain is called after an EXEC whose reply was too large to keep, so that its
 // database is unknown. It sends the SELECTs again; they lead to the same database.
-func (h *handler) selectAgain(selects []int) {
+func (h *Handler) selectAgain(selects []int) {
 	for _, db := range selects {
 		reply, ok := h.Ask(wire.SelectCommand(db))
 		if !ok {

@@ -21,7 +21,7 @@ type watched struct {
 func (w *watched) any() bool { return len(w.locks) > 0 || w.upstream }
 
 // performWatch performs WATCH on lock keys: it reads their values on the masters.
-func (h *handler) performWatch(cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performWatch(cmd wire.Command, spec *command.Spec) {
 	if !h.mayAnswer("watch", cmd.Args, spec) {
 		return
 	}
@@ -52,7 +52,7 @@ func (h *handler) performWatch(cmd wire.Command, spec *command.Spec) {
 
 // performUnwatch performs UNWATCH on both planes. It does not open an upstream connection,
 // because a closed one watches nothing.
-func (h *handler) performUnwatch(cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performUnwatch(cmd wire.Command, spec *command.Spec) {
 	refusal := spec.Check(cmd.Args)
 	if refusal == "" {
 		h.forgetWatched()
@@ -67,7 +67,7 @@ func (h *handler) performUnwatch(cmd wire.Command, spec *command.Spec) {
 	}
 }
 
-func (h *handler) forgetWatched() {
+func (h *Handler) forgetWatched() {
 	h.Env.Budget.Release(h.watched.bytes)
 	h.watched = watched{}
 }
@@ -85,7 +85,7 @@ func (w *watched) offLocks(db int) wire.Error {
 }
 
 // executeOnLocks performs EXEC on the masters. They run the whole transaction as one script.
-func (h *handler) executeOnLocks() {
+func (h *Handler) executeOnLocks() {
 	if !h.Settle() {
 		return
 	}

@@ -15,8 +15,7 @@
 //     after that of its UNSUBSCRIBE. So names are expected before the masters are asked,
 //     and the client's write lock is held from the confirmation until Confirmed returns.
 //   - A client that tracks keys gets one invalidation for a key that it has read and
-//     that changed. It comes after the reply to the client's command (Begin, Performed,
-//     Flushed). With NOLOOP the client gets none for its own changes.
+//     that changed. It comes after the reply to the client's command (Begin, Performed). With NOLOOP the client gets none for its own changes.
 //   - A client never misses messages unnoticed. The session ends if messages may be
 //     lost, if the client does not read, or if memory is short.
 //
@@ -24,7 +23,7 @@
 //
 // The session's goroutine calls the Client, and Close at last. After Close nothing more
 // is written. Any goroutine may call Listens, Subscriptions and Swept. The caller of
-// Confirmed and Speak holds the client's write lock. The minder may call Flushed, too. A
+// Confirmed and Speak holds the client's write lock. A
 // listener has a task of the loop, which writes the outbox; Close waits for it. The Source calls
 // back from its own goroutines, and the listener never blocks it.
 //

@@ -71,6 +71,7 @@ type Session interface {
 	TryOpen() (refusal wire.Error)
 	Settle() bool
 	Send()
+	Flush()
 	Busy(wait func())
 	Ask(command []byte) (reply []byte, ok bool)
 	Insert(commands []byte, want upstream.Expectation)

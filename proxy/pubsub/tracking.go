@@ -25,9 +25,8 @@ type tracking struct {
 	// it only if that command goes there; told means that it has got it.
 	caching, told bool
 
-	present  []string // keys of the lock command under way
-	own      *ownCommand
-	answered []string // keys of lock commands whose replies are pending
+	present []string // keys of the lock command under way
+	own     *ownCommand
 }
 
 // command is the CLIENT TRACKING that sets this mode at an upstream, or nil if tracking is
@@ -202,7 +201,8 @@ func (c *Client) Performed(name string, lockReply []byte, queues bool) {
 		}
 		if l := c.listening.Load(); l != nil {
 			l.Answered(t.present, t.own)
-			t.answered = append(t.answered, t.present...)
+			c.session.Flush() // invalidations of these keys may follow
+			l.Replied(t.present)
 		}
 		t.present, t.own = nil, nil
 	}
@@ -219,19 +219,6 @@ func (c *Client) AwaitInvalidations() {
 		return
 	}
 	_, _ = c.session.Ask(resp.AppendCommand(nil, "PING"))
-}
-
-// Flushed is called when no reply is pending any more. Invalidations that had to wait for
-// replies may then follow.
-func (c *Client) Flushed() {
-	t := &c.tracking
-	if len(t.answered) == 0 {
-		return
-	}
-	if l := c.listening.Load(); l != nil {
-		l.Replied(t.answered)
-	}
-	t.answered = t.answered[:0]
 }
 
 const (

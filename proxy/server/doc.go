@@ -1,5 +1,4 @@
-// Package server accepts clients, and keeps and inspects their sessions. The caller gives it
-// a function that makes a handler for each session; the handler knows what commands mean.
+// Package server accepts clients, has package handler serve them, and keeps and inspects their sessions.
 //
 // Serve may be called for several listeners. A client beyond limits.clients gets an error
 // and is closed. Every other client gets a session, which runs on the loop of its Env or on a

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 )
@@ -21,13 +22,13 @@ const refusalPatience = time.Second
 // A Server owns the sessions of one or more listeners. Shutdown ends it.
 type Server struct {
 	env     *session.Env
-	handle  func(*session.Session) session.Handler
+	service *handler.Service
 	running context.Context // the parent of every session's context
 	stop    context.CancelFunc
 	nextID  atomic.Int64
 
 	mu        sync.Mutex
-	sessions  map[*session.Session]struct{}
+	sessions  map[*handler.Handler]struct{}
 	listeners map[net.Listener]struct{}
 	draining  bool
 	accepting sync.WaitGroup // calls of Serve
@@ -35,13 +36,12 @@ type Server struct {
 	sweeping  sync.WaitGroup
 }
 
-// New starts the sweep. The server calls handle to make the handler of each new session.
-// The caller must call Shutdown.
-func New(env *session.Env, handle func(*session.Session) session.Handler) *Server {
+// New starts the sweep. service makes the Handler of each client. The caller must call Shutdown.
+func New(env *session.Env, service *handler.Service) *Server {
 	srv := &Server{
 		env:       env,
-		handle:    handle,
-		sessions:  make(map[*session.Session]struct{}),
+		service:   service,
+		sessions:  make(map[*handler.Handler]struct{}),
 		listeners: make(map[net.Listener]struct{}),
 	}
 	srv.running, srv.stop = context.WithCancel(context.Background())
@@ -114,7 +114,7 @@ func (srv *Server) Welcome(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	s := session.New(srv.running, srv.env, srv.nextID.Add(1), conn, srv.handle)
+	s := srv.service.NewHandler(srv.running, srv.nextID.Add(1), conn)
 	srv.sessions[s] = struct{}{}
 	srv.active.Add(1)
 	srv.mu.Unlock()
@@ -137,7 +137,7 @@ func tellFull(conn net.Conn) {
 	_, _ = conn.Write([]byte(wire.ErrClientCap))
 }
 
-func (srv *Server) forget(s *session.Session) {
+func (srv *Server) forget(s *handler.Handler) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	delete(srv.sessions, s)
@@ -200,10 +200,10 @@ func (srv *Server) Shutdown(ctx context.Context) error {
 }
 
 // Sessions returns all sessions that have not ended, in no order.
-func (srv *Server) Sessions() []*session.Session {
+func (srv *Server) Sessions() []*handler.Handler {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	list := make([]*session.Session, 0, len(srv.sessions))
+	list := make([]*handler.Handler, 0, len(srv.sessions))
 	for s := range srv.sessions {
 		list = append(list, s)
 	}

@@ -1,25 +1,31 @@
-// Package session is the engine of one client's connection. It reads commands within the
-// limits and lets a Handler perform each of them. It passes on the commands that the handler
-// forwards to the upstream, and sends replies in the order of the commands. It knows no
-// command: the handler knows what each means.
+// Package session is the engine of one client's connection. It reads commands within the limits, passes
+// on those that its handler forwards to the upstream, and sends replies in the order of the commands. It
+// knows no command, and calls no handler. The handler (package handler) runs the session's task:
+//
+//	for s.Begin(task) {
+//		for cmd, ok := s.Next(); ok; cmd, ok = s.Next() {
+//			... // answer it, or forward it to be answered
+//		}
+//		if more, rests := s.ReadMore(); !more { ... } // the task returns until more comes, or it is over
+//	}
+//	s.Finish()
+//	s.Release()
 //
 // # What a handler may rely on
 //
-//   - Only the session's task calls it, unless Handler says otherwise. Perform gets one
-//     command at a time. The command's bytes are valid until Perform returns.
+//   - A command's bytes are valid until the next call of Next.
 //   - Reply and its variants answer after everything before is answered: Settle waits until
 //     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
 //   - Forward adds the client's command to a batch, so that a pipeline is one write, and Insert adds
 //     the proxy's own commands. Send ends the batch. Settled returns the replies to the session itself.
-//   - Share has the next Forward use a connection that other sessions use, too. TryOpen gives the session
+//   - Share has the next Forward use a connection that other sessions use, too. Open gives the session
 //     its own, and first waits for everything before, so the order of commands is kept.
 //   - Overlap has the masters asked about a key without waiting for earlier commands on other keys
 //     (overlap.go). Their replies come in order. Everything else waits for them first.
 //   - Anything that takes time runs inside Busy. Meanwhile the minder sends replies that are
 //     ready, and notices when the client leaves, which ends Context.
-//   - Perform may run on the loop of all clients. Before anything that takes long or waits for
+//   - The task may run on the loop of all clients. Before anything that takes long or waits for
 //     another goroutine, it calls LeaveLoop. Settle, Ask, Send and Busy need no such call.
-//   - New returns a complete session with its handler. Close is the last call.
 //
 // # How a session ends
 //
@@ -31,10 +37,10 @@
 //
 // A session is sequential code in a task of the loop (redlock/loop). The loop reads the client,
 // appends the replies, and writes them at the end of a round. The session parks while it waits for
-// the upstream's replies, for votes, or for a client that does not read. When it waits for input, serve
-// returns, so that an idle session has no stack, and the loop calls serve again. A session
+// the upstream's replies, for votes, or for a client that does not read. When it waits for input, its task
+// returns, so that an idle session has no stack, and the loop calls it again. A session
 // leaves the loop before anything that may block, such as a TLS handshake. A goroutine of its own
-// then runs it until readMore, which brings it back.
+// then runs it until ReadMore, which brings it back.
 //
 // # Goroutines
 //
@@ -46,15 +52,15 @@
 //   - The minder (conn.Minder), only while the session waits for more than a moment. It
 //     then owns the pending replies. Busy waits for it.
 //   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only Unpark,
-//     End, the context and the handler's Confirmed.
+//     End, the context and confirmed.
 //   - The listener for the masters' messages (package pubsub), another task of the loop, if the
-//     handler started one. The handler's Close waits for it.
+//     handler started one, which waits for it.
 //
-// Any goroutine may call Inspect, Reloaded, Context, Upstream, Silent, the addresses, and End with
+// Any goroutine may call Inspect, Context, Upstream, Silent, the addresses, and End with
 // a reason that allows it.
 //
 // # Locks
 //
-// The write lock of the client (conn.Writer) is held for a few lines. The handler's Confirmed and
+// The write lock of the client (conn.Writer) is held for a few lines. New's confirmed and
 // FlushWith's function are called with it held. The session has no other lock.
 package session

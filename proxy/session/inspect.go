@@ -12,19 +12,14 @@ const (
 	upstreamPatience = 5 * time.Minute
 )
 
-// Inspect ends the session if it is stuck, silent for too long or not logged in in time. Any goroutine
-// may call it. A panic in it ends this session only.
-func (s *Session) Inspect(limits *config.Limits) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			s.Panicked(reason)
-		}
-	}()
+// Inspect ends the session if it is stuck, silent for too long or not logged in in time. mustLogIn: the
+// client has not logged in yet and must. waits: it is silent because it waits for messages or works under
+// its locks. Any goroutine may call it.
+func (s *Session) Inspect(limits *config.Limits, mustLogIn, waits bool) {
 	sock := s.sock.Load()
 	if sock == nil {
 		return // the TLS handshake has its own limit
 	}
-	mustLogIn, waits := s.handler.Swept()
 	switch {
 	case limits.UnreadTime > 0 && sock.Stalled() > limits.UnreadTime:
 		s.End(Unread)

@@ -21,20 +21,6 @@ func TestLargeCommandsLeaveTheLoop(t *testing.T) {
 	ask(t, client, "WHERE\r\n", "+loop\r\n")
 }
 
-// counting counts commands. At the first one it has something else to do on the loop.
-type counting struct {
-	echo
-	count    int
-	meantime func()
-}
-
-func (c *counting) Perform(cmd wire.Command) {
-	if c.count++; c.count == 1 {
-		c.Env.Loop.Do(c.meantime)
-	}
-	c.echo.Perform(cmd)
-}
-
 // A client with very many commands in its pipeline does not hold up the others.
 func TestLongPipelineLetsOthersIn(t *testing.T) {
 	const count = 3000 // that fit into one read
@@ -42,9 +28,13 @@ func TestLongPipelineLetsOthersIn(t *testing.T) {
 	ask(t, client, "A 1\r\n", "+1\r\n")
 	performed := make(chan int, 1)
 	s.Env.Loop.Do(func() {
-		c := &counting{echo: echo{s}}
-		c.meantime = func() { performed <- c.count }
-		s.handler = c
+		count := 0
+		s.perform = func(cmd wire.Command) {
+			if count++; count == 1 {
+				s.Env.Loop.Do(func() { performed <- count })
+			}
+			s.answer(cmd)
+		}
 	})
 	ask(t, client, strings.Repeat("A 1\r\n", count), strings.Repeat("+1\r\n", count))
 	if before := <-performed; before > mostCommands {
@@ -52,35 +42,31 @@ func TestLongPipelineLetsOthersIn(t *testing.T) {
 	}
 }
 
-// closing tells where the session ends.
-type closing struct {
-	echo
-	onLoop chan bool
+// endsOnLoop returns where the session will have ended.
+func (e *echo) endsOnLoop() <-chan bool {
+	ended := make(chan bool, 1)
+	e.Env.Loop.Do(func() {
+		closed := e.closed
+		e.closed = func() {
+			ended <- e.OnLoop()
+			closed()
+		}
+	})
+	return ended
 }
-
-func (c closing) Close() { c.onLoop <- c.OnLoop() }
 
 // A session that owes nothing ends on the loop. So a crowd that leaves makes no goroutines, which
 // would keep the loop from running.
 func TestIdleSessionEndsOnTheLoop(t *testing.T) {
 	for _, command := range []string{"A 1\r\n", "BUSY 1\r\n"} {
-		ended := make(chan bool, 1)
-		_, client := startWith(t, io.Discard, func(s *Session) Handler { return closing{echo{s}, ended} })
+		s, client := start(t, io.Discard)
+		ended := s.endsOnLoop()
 		ask(t, client, command, "+1\r\n")
 		ask(t, client, "A 2\r\n", "+2\r\n")
 		_ = client.Close()
 		if onLoop := <-ended; !onLoop {
 			t.Errorf("after %q it ended elsewhere", command)
 		}
-	}
-}
-
-// forwarding sends each command to the upstream.
-type forwarding struct{ closing }
-
-func (f forwarding) Perform(cmd wire.Command) {
-	if f.TryOpen() == "" {
-		f.Forward(cmd, upstream.Expectation{Count: 1})
 	}
 }
 
@@ -109,8 +95,14 @@ func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
 		}
 		return now
 	})
-	ended := make(chan bool, 1)
-	s.Env.Loop.Do(func() { s.handler = forwarding{closing{echo{s}, ended}} })
+	ended := s.endsOnLoop()
+	s.Env.Loop.Do(func() {
+		s.perform = func(cmd wire.Command) {
+			if _, failure := s.Open(s.Env.Active.Load().DialUpstream, &upstream.Login{}); failure == nil {
+				s.Forward(cmd, upstream.Expectation{Count: 1})
+			}
+		}
+	})
 	ask(t, client, "*1\r\n$4\r\nPING\r\n", wire.Pong)
 	_ = client.Close()
 	if onLoop := <-ended; !onLoop {

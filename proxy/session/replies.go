@@ -26,16 +26,14 @@ func (s *Session) ReplyBytes(value []byte) {
 func (s *Session) ReplyAtOnce(text string) {
 	s.Send()
 	s.pending = append(s.pending, text...)
-	s.flush()
+	s.Flush()
 }
 
-// flush writes the pending replies.
-func (s *Session) flush() {
-	if len(s.pending) == 0 {
-		s.handler.Flushed()
-		return
+// Flush writes the pending replies.
+func (s *Session) Flush() {
+	if len(s.pending) > 0 {
+		s.FlushWith(func(replies []byte) []byte { return replies })
 	}
-	s.FlushWith(func(replies []byte) []byte { return replies })
 }
 
 // FlushWith writes the pending replies. It first calls first with the write lock held, which
@@ -57,7 +55,6 @@ func (s *Session) flushLocked(first func(replies []byte) []byte) {
 	if s.pending = s.pending[:0]; cap(s.pending) > coalesce {
 		s.pending = nil
 	}
-	s.handler.Flushed()
 }
 
 func (s *Session) writeAfter(first func(replies []byte) []byte) error {

@@ -25,40 +25,11 @@ const mostAppended = 4 * coalesce
 // mostCommands is the number of commands that a session performs before it yields to others.
 const mostCommands = 256
 
-// A Handler knows what the commands of one client mean. The session's goroutine calls it,
-// unless a method says otherwise.
-type Handler interface {
-	// Arrived is called when bytes have come, before a command is read from them.
-	Arrived()
-	// Perform answers a command, or forwards it to be answered.
-	Perform(wire.Command)
-	// Login is the login of the client on a new upstream connection.
-	Login(*config.Settings) *upstream.Login
-	// Opened is called after that login. known tells whether the upstream knows the client.
-	Opened(by *upstream.Login, known bool)
-	// Rejected is called if the upstream does not accept the client.
-	Rejected(wire.Error)
-	// Confirmed is called for each confirmation of the upstream, on the loop, with the
-	// client's write lock held.
-	Confirmed(wire.Confirmation)
-	// Flushed is called when no reply is pending any more. The minder may call it, too.
-	Flushed()
-	// Swept is asked by the server's sweep. mustLogIn: the client has not logged in yet and
-	// must. waits: it is silent because it waits for messages or works under its locks. Any
-	// goroutine may call it.
-	Swept() (mustLogIn, waits bool)
-	// Revoked tells whether new settings end the session at once. Any goroutine may call it.
-	Revoked(now *config.Settings) bool
-	// Close releases the handler's resources. The session has ended. It may be on the loop.
-	Close()
-}
-
-// A Session is one client's connection. It reads commands, lets its Handler perform each, and
-// sends replies in the order of the commands. Nothing of it outlives Serve.
+// A Session is one client's connection. It reads commands, and sends replies in the order of the
+// commands. Nothing of it outlives Release.
 type Session struct {
 	Env     *Env
 	id      int64
-	handler Handler
 	running context.Context // until the process ends
 	client  net.Conn        // until it has begun; then nil
 	in      *conn.Input
@@ -68,9 +39,10 @@ type Session struct {
 	gone    context.CancelFunc
 	minder  *conn.Minder
 	task    *loop.Task      // runs the session; nil: it has not begun
-	over    func()          // is called when it has ended
+	taken   int             // commands since the session waited for its client
 	parked  context.Context // ctx with the task, once a wait was Parked
 
+	confirmed     func(wire.Confirmation)
 	local, remote net.Addr
 	sock          atomic.Pointer[conn.Socket] // nil: it has not begun
 
@@ -92,9 +64,10 @@ type Session struct {
 	dialed                      int64            // the bytes of the input that had come when it failed
 }
 
-// New makes the session of a client. It owns the connection, and ends with running.
-func New(running context.Context, env *Env, id int64, client net.Conn, handle func(*Session) Handler) *Session {
-	s := &Session{Env: env, id: id, running: running, client: client, arrived: env.Clock.Now()}
+// New makes the session of a client. It owns the connection, and ends with running. confirmed is called
+// for each confirmation of the upstream, on the loop, with the client's write lock held.
+func New(running context.Context, env *Env, id int64, client net.Conn, confirmed func(wire.Confirmation)) *Session {
+	s := &Session{Env: env, id: id, running: running, client: client, confirmed: confirmed, arrived: env.Clock.Now()}
 	s.local, s.remote = client.LocalAddr(), client.RemoteAddr()
 	s.in = conn.NewInput(env.Budget)
 	s.decoder = wire.NewDecoder(wire.RedisLimits)
@@ -103,7 +76,6 @@ func New(running context.Context, env *Env, id int64, client net.Conn, handle fu
 	s.batch = upstream.NewBatch(s.up, s.in, s.beforeSend)
 	s.ctx, s.gone = context.WithCancel(running)
 	s.minder = conn.NewMinder(s.in, minded{s})
-	s.handler = handle(s)
 	return s
 }
 
@@ -156,55 +128,18 @@ func (s *Session) SetAuthenticated(yes bool) {
 	s.in.SetTrusted(yes)
 }
 
-// Reloaded is called after new settings became active. Any goroutine may call it.
-func (s *Session) Reloaded(now *config.Settings) {
-	if s.handler.Revoked(now) {
-		s.End(Revoked)
-	}
-}
-
-// Start has the loop run the session to its end, and then call ended.
-func (s *Session) Start(ended func()) {
-	s.over = ended
-	if s.Env.Loop.Go(s.serve) == nil { // the process ends
-		s.release()
-		ended()
-	}
-}
-
-// serve runs the session to its end, and then closes the client's socket. Whenever it has to wait for
-// the client, it returns, and the loop calls it again.
-func (s *Session) serve(task *loop.Task) (rests bool) {
-	defer func() {
-		if !rests {
-			defer s.over()
-			s.release()
-		}
-	}()
-	defer func() {
-		if reason := recover(); reason != nil {
-			s.Panicked(reason)
-		}
-	}()
-	if s.task == nil && !s.begin(task) {
+// Begin is called first in each turn of the session's task. It returns false if the client cannot be
+// served.
+func (s *Session) Begin(task *loop.Task) bool {
+	if s.task == nil && !s.adopt(task) {
 		return false
 	}
 	s.endReading()
-	for more := true; more && !s.Ending(); {
-		s.performAll()
-		if s.Ending() {
-			break
-		}
-		if more, rests = s.readMore(); rests {
-			return true
-		}
-	}
-	s.finish()
-	return false
+	return true
 }
 
-// begin has the loop read the client, after the TLS handshake. It returns false if that failed.
-func (s *Session) begin(task *loop.Task) bool {
+// adopt has the loop read the client, after the TLS handshake. It returns false if that failed.
+func (s *Session) adopt(task *loop.Task) bool {
 	s.task = task
 	s.setLimits(&s.Env.Active.Load().Limits)
 	if !s.handshakeTLS() {
@@ -221,30 +156,26 @@ func (s *Session) begin(task *loop.Task) bool {
 	return true
 }
 
-// performAll performs every complete command that has been read.
-func (s *Session) performAll() {
-	s.setLimits(&s.Env.Active.Load().Limits)
-	s.handler.Arrived()
-	for performed := 1; !s.Ending(); performed++ {
-		cmd, n, ok, need, err := s.decoder.Next(s.in.Unread())
-		s.in.Consume(n)
-		s.in.Expect(need)
-		if err != nil {
-			s.refuseBytes(err)
-			return
-		}
-		if !ok {
-			return
-		}
-		s.handler.Perform(cmd)
-		if len(s.pending) > coalesce {
-			s.flush()
-		}
-		if performed%mostCommands == 0 {
-			s.Send() // the upstream can begin
-			s.task.Yield()
-		}
+// Next takes a command of those that have been read. It returns false if none is complete, or if no more
+// are performed.
+func (s *Session) Next() (cmd wire.Command, ok bool) {
+	if len(s.pending) > coalesce {
+		s.Flush()
 	}
+	if s.taken++; s.taken%mostCommands == 0 {
+		s.Send() // the upstream can begin
+		s.task.Yield()
+	}
+	if s.Ending() {
+		return cmd, false
+	}
+	cmd, n, ok, need, err := s.decoder.Next(s.in.Unread())
+	s.in.Consume(n)
+	s.in.Expect(need)
+	if err != nil {
+		s.refuseBytes(err)
+	}
+	return cmd, ok && err == nil
 }
 
 // setLimits sets the limits for all that is read from now on.
@@ -276,12 +207,15 @@ func (s *Session) endsReplies() bool {
 	return s.Settle()
 }
 
-// readMore sends what is ready and waits for the client. With neither more nor rests the session
-// ends.
-func (s *Session) readMore() (more, rests bool) {
+// ReadMore sends what is ready and waits for the client. rests means that the task must return, and the
+// loop then calls it again when there is more. With neither more nor rests the session ends.
+func (s *Session) ReadMore() (more, rests bool) {
+	if s.Ending() {
+		return false, false
+	}
 	s.settleAsked()
 	s.Send()
-	s.flush()
+	s.Flush()
 	if s.in.IsLarge() {
 		s.task.Leave()
 	} else {
@@ -315,6 +249,8 @@ func (s *Session) readMore() (more, rests bool) {
 
 // endReading is called when the session no longer waits for the client.
 func (s *Session) endReading() {
+	s.setLimits(&s.Env.Active.Load().Limits)
+	s.taken = 0
 	s.reading.Store(false)
 	s.in.EndFill()
 }
@@ -326,8 +262,8 @@ func (s *Session) mustEnd() bool {
 	return s.ended.Load() != 0
 }
 
-// finish delivers every reply that is ready or pending at the upstream.
-func (s *Session) finish() {
+// Finish delivers every reply that is ready or pending at the upstream.
+func (s *Session) Finish() {
 	if s.owesNothing() {
 		return
 	}
@@ -337,7 +273,7 @@ func (s *Session) finish() {
 		s.pending = append(s.pending, text...)
 	}
 	s.Send()
-	s.flush()
+	s.Flush()
 	if s.running.Err() == nil {
 		s.up.Finish()
 	}
@@ -351,8 +287,8 @@ func (s *Session) owesNothing() bool {
 	return sock == nil || s.up.ClosesAtOnce() && len(s.pending)+len(s.asked) == 0 && s.batch.Empty() && s.lastReply() == "" && sock.Waiting() == 0
 }
 
-// release closes everything, whatever state the session is in.
-func (s *Session) release() {
+// Release closes everything, whatever state the session is in. It is the last call.
+func (s *Session) Release() {
 	if !s.owesNothing() {
 		s.task.Leave()
 	}
@@ -365,7 +301,6 @@ func (s *Session) release() {
 	s.minder.End()
 	s.settleAsked() // they use the session
 	s.up.Close()
-	s.handler.Close()
 	s.in.Release()
 	s.decoder.ForgetArgs()
 }

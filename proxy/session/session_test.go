@@ -19,14 +19,19 @@ import (
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
-// echo answers each command with its last argument, and knows no command but BUSY and WHERE.
-type echo struct{ *Session }
+// An echo runs a session as package handler does. It answers each command with its last argument, and knows
+// no command but BUSY and WHERE.
+type echo struct {
+	*Session
+	perform func(wire.Command) // nil: answer
+	closed  func()             // is called when it has ended
+}
 
-func (e echo) Perform(cmd wire.Command) {
+func (e *echo) answer(cmd wire.Command) {
 	if string(cmd.Args[0]) == "BUSY" {
 		e.Busy(func() { time.Sleep(time.Microsecond) })
 	}
@@ -37,45 +42,57 @@ func (e echo) Perform(cmd wire.Command) {
 	e.Reply("+" + string(cmd.Args[len(cmd.Args)-1]) + "\r\n")
 }
 
-func (echo) Arrived()                                {}
-func (echo) Login(*config.Settings) *upstream.Login  { return &upstream.Login{} }
-func (echo) Opened(*upstream.Login, bool)            {}
-func (echo) Rejected(wire.Error)                     {}
-func (echo) Confirmed(wire.Confirmation)             {}
-func (echo) Flushed()                                {}
-func (echo) Swept() (mustLogIn, waits bool)          { return false, false }
-func (echo) Revoked(now *config.Settings) (end bool) { return false }
-func (echo) Close()                                  {}
+func (e *echo) serve(task *loop.Task) (rests bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			e.Panicked(reason)
+		}
+		if !rests {
+			e.Release()
+			e.closed()
+		}
+	}()
+	if !e.Begin(task) {
+		return false
+	}
+	for more := true; more && !e.Ending(); {
+		for cmd, ok := e.Next(); ok; cmd, ok = e.Next() {
+			if e.perform != nil {
+				e.perform(cmd)
+			} else {
+				e.answer(cmd)
+			}
+		}
+		if more, rests = e.ReadMore(); rests {
+			return true
+		}
+	}
+	e.Finish()
+	return false
+}
 
 // A starter serves a client and returns the client's end of the connection.
-type starter func(t *testing.T, log io.Writer) (*Session, net.Conn)
+type starter func(t *testing.T, log io.Writer) (*echo, net.Conn)
 
 // onBoth runs a test with a client whose socket the kernel polls, and with one whose bytes are pumped.
 func onBoth(t *testing.T, test func(t *testing.T, start starter)) {
 	t.Run("polled", func(t *testing.T) { test(t, start) })
 	t.Run("pumped", func(t *testing.T) {
-		test(t, func(t *testing.T, log io.Writer) (*Session, net.Conn) {
+		test(t, func(t *testing.T, log io.Writer) (*echo, net.Conn) {
 			near, far := net.Pipe()
-			return serve(t, log, near, far, answering), far
+			return serve(t, log, near, far), far
 		})
 	})
 }
 
-func answering(s *Session) Handler { return echo{s} }
-
 // start serves a client over TCP.
-func start(t *testing.T, log io.Writer) (*Session, net.Conn) {
-	t.Helper()
-	return startWith(t, log, answering)
-}
-
-func startWith(t *testing.T, log io.Writer, handle func(*Session) Handler) (*Session, net.Conn) {
+func start(t *testing.T, log io.Writer) (*echo, net.Conn) {
 	t.Helper()
 	far, near := proxytest.Pair(t)
-	return serve(t, log, near, far, handle), far
+	return serve(t, log, near, far), far
 }
 
-func serve(t *testing.T, log io.Writer, near, far net.Conn, handle func(*Session) Handler) *Session {
+func serve(t *testing.T, log io.Writer, near, far net.Conn) *echo {
 	t.Helper()
 	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	if err != nil {
@@ -83,10 +100,10 @@ func serve(t *testing.T, log io.Writer, near, far net.Conn, handle func(*Session
 	}
 	settings := config.NewActive(&config.Settings{Limits: config.DefaultLimits()})
 	env := NewEnv(settings, meter, slog.New(slog.NewTextHandler(log, nil)), proxytest.Loop(t))
-	s := New(t.Context(), env, 1, near, handle)
-	s.SetAuthenticated(true)
 	ended := make(chan struct{})
-	s.Start(func() { close(ended) })
+	e := &echo{Session: New(t.Context(), env, 1, near, nil), closed: func() { close(ended) }}
+	e.SetAuthenticated(true)
+	env.Loop.Go(e.serve)
 	t.Cleanup(func() {
 		_ = far.Close()
 		<-ended
@@ -94,7 +111,7 @@ func serve(t *testing.T, log io.Writer, near, far net.Conn, handle func(*Session
 			t.Errorf("%d bytes are still charged", used)
 		}
 	})
-	return s
+	return e
 }
 
 func ask(t *testing.T, client net.Conn, request, want string) {
@@ -146,16 +163,12 @@ func TestHalfClosedClientGetsItsReplies(t *testing.T) {
 	}
 }
 
-// panicking panics while it writes.
-type panicking struct{ echo }
-
-func (p panicking) Perform(wire.Command) {
-	p.FlushWith(func([]byte) []byte { panic("made for the test") })
-}
-
 // A panic while the session writes gives the writing side back, for who waits for it.
 func TestAPanicWhileWritingGivesTheWriterBack(t *testing.T) {
-	s, client := startWith(t, io.Discard, func(s *Session) Handler { return panicking{echo{s}} })
+	s, client := start(t, io.Discard)
+	s.Env.Loop.Do(func() {
+		s.perform = func(wire.Command) { s.FlushWith(func([]byte) []byte { panic("made for the test") }) }
+	})
 	_, _ = io.WriteString(client, "A 1\r\n")
 	_ = client.SetDeadline(time.Now().Add(time.Minute))
 	if text, err := io.ReadAll(client); len(text) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -183,7 +196,7 @@ func TestUnreadReplies(t *testing.T) {
 			t.Fatal("it is not noticed")
 		}
 		s.Env.Clock.Advance(s.Env.Clock.Now() + int64(10*time.Millisecond))
-		s.Inspect(&limits)
+		s.Inspect(&limits, false, false)
 	}
 }
 
@@ -193,7 +206,7 @@ func TestReasonsAreToldOnce(t *testing.T) {
 	near, _ := net.Pipe()
 	meter, _ := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	env := NewEnv(config.NewActive(&config.Settings{}), meter, slog.New(slog.NewTextHandler(&log, nil)), nil)
-	s := New(context.Background(), env, 1, near, func(s *Session) Handler { return echo{s} })
+	s := New(context.Background(), env, 1, near, nil)
 	s.End(Draining)
 	if s.Ending() || !s.HasEnded(Draining) {
 		t.Error("a session that drains performs what it has read")
@@ -235,7 +248,7 @@ func TestWhoseEndItIs(t *testing.T) {
 		s, client := start(t, io.Discard)
 		ask(t, client, "GET k\r\n", "+k\r\n")
 		if row.left != nil {
-			row.left(s)
+			row.left(s.Session)
 		}
 		for _, why := range row.why {
 			s.End(why)

@@ -47,7 +47,7 @@ func (s *Session) Insert(commands []byte, want upstream.Expectation) { s.batch.I
 func (s *Session) Send() { s.batch.Send() }
 
 func (s *Session) beforeSend(commands int) {
-	s.flush()
+	s.Flush()
 	s.Env.Metrics.Forwarded(commands)
 }
 
@@ -90,56 +90,38 @@ func (s *Session) Ask(request []byte) (reply []byte, ok bool) {
 	return reply, ok
 }
 
-// TryOpen opens the session's own upstream connection if there is none. If it cannot, it returns an
-// error.
-func (s *Session) TryOpen() (refusal wire.Error) {
-	settings := s.Env.Active.Load()
-	switch {
-	case s.Upstream() != nil:
-		return ""
-	case settings.DialUpstream == nil:
-		return wire.ErrUpstreamNone
-	}
-	return s.dial(func() *upstream.Failure {
+// Open opens the session's own upstream connection, with this login. There must be none. known tells
+// whether the upstream has identified the client. If not, it waits for the client's own login.
+func (s *Session) Open(dial upstream.Dial, login *upstream.Login) (known bool, failure *upstream.Failure) {
+	failure = s.dial(func() (failure *upstream.Failure) {
 		// Not s.ctx: a client that has only half-closed still wants its replies.
-		login := s.handler.Login(settings)
-		known, failure := s.up.Open(s.running, settings.DialUpstream, login)
-		if failure == nil {
-			s.handler.Opened(login, known)
-		}
+		known, failure = s.up.Open(s.running, dial, login)
 		return failure
 	})
+	return known, failure
 }
 
 // dial opens a connection after everything before is answered.
-func (s *Session) dial(open func() *upstream.Failure) (refusal wire.Error) {
+func (s *Session) dial(open func() *upstream.Failure) (failure *upstream.Failure) {
 	switch {
 	case s.DialError() != "":
-		return s.dialError
+		return &upstream.Failure{Reply: s.dialError}
 	case !s.Settle():
-		return wire.ErrUpstreamDown // the session ends
+		return &upstream.Failure{Reply: wire.ErrUpstreamDown} // the session ends
 	}
-	var failure *upstream.Failure
 	s.Busy(func() { failure = open() })
 	s.dialed = s.in.Arrived()
 	switch {
 	case failure == nil:
 		s.Env.Reached.Add(1)
-		return ""
-	case failure.Rejected:
-		s.handler.Rejected(failure.Reply)
-	default:
-		s.dialFailed(failure.Reply, failure.Err)
+	case !failure.Rejected:
+		s.dialError = failure.Reply
+		s.Env.Metrics.UpstreamDialFailed()
+		if count, due := s.Env.dials.Due(time.Now()); due {
+			s.Env.Log.Warn("upstream dial failed", slog.Any("error", failure.Err), slog.Int("failed_since_last_line", count))
+		}
 	}
-	return failure.Reply
-}
-
-func (s *Session) dialFailed(refusal wire.Error, err error) {
-	s.dialError = refusal
-	s.Env.Metrics.UpstreamDialFailed()
-	if count, due := s.Env.dials.Due(time.Now()); due {
-		s.Env.Log.Warn("upstream dial failed", slog.Any("error", err), slog.Int("failed_since_last_line", count))
-	}
+	return failure
 }
 
 // Share has Forward send the command over a connection that other sessions use, too. It returns
@@ -162,8 +144,10 @@ func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config
 	if s.up.On(server, version) || s.DialError() == "" && s.Settle() && s.up.TryJoin(server, version) {
 		return true, ""
 	}
-	refusal = s.dial(func() *upstream.Failure { return s.up.Join(server, version, settings.DialUpstream) })
-	return refusal == "", refusal
+	if failure := s.dial(func() *upstream.Failure { return s.up.Join(server, version, settings.DialUpstream) }); failure != nil {
+		return false, failure.Reply
+	}
+	return true, ""
 }
 
 // serverOf is the server to which the settings lead.
@@ -188,7 +172,7 @@ func (s *Session) CloseUpstream() bool {
 // owner is the session as seen by its member.
 type owner struct{ *Session }
 
-func (o owner) Confirmed(c wire.Confirmation) { o.handler.Confirmed(c) }
+func (o owner) Confirmed(c wire.Confirmation) { o.confirmed(c) }
 func (o owner) Broken()                       { o.sock.Load().Unpark() }
 func (o owner) Unread()                       { o.End(Unread) }
 func (o owner) OutOfSync(why error)           { o.End(OutOfSync, slog.Any("error", why)) }

@@ -40,7 +40,6 @@ type minded struct{ *Session }
 
 func (m minded) Flush() {
 	if len(m.pending) == 0 {
-		m.handler.Flushed()
 		return
 	}
 	m.out.Lock()
