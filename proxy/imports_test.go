@@ -92,10 +92,10 @@ type room struct {
 }
 
 var rooms = map[string]room{
-	"proxy": {floor: 8, redlock: []string{"", "resp", "loop"}},
+	"proxy": {floor: 9, redlock: []string{"", "resp", "loop"}},
 
-	"handler":  {floor: 6, redlock: []string{"", "resp"}},
-	"server":   {floor: 7},
+	"handler":  {floor: 7, redlock: []string{"", "resp", "loop"}},
+	"server":   {floor: 8},
 	"page":     {floor: 6, redlock: []string{"", "inspect"}}, // what an Observer is told, and what is held
 	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}},
 	"journal":  {floor: 1, redlock: []string{""}},
@@ -107,7 +107,7 @@ var rooms = map[string]room{
 	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}},
 	"blocking": {floor: 3, redlock: []string{""}},
 	"unruled":  {floor: 4, redlock: []string{"resp"}},
-	"pubsub":   {floor: 4, redlock: []string{"", "loop", "resp"}},
+	"pubsub":   {floor: 6, redlock: []string{"", "loop", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}},
 	"demo":     {floor: 5},

@@ -146,5 +146,5 @@ func (h *Handler) Reloaded(now *config.Settings) {
 // replies. Any goroutine may call it.
 func (h *Handler) listens() bool {
 	up := h.Upstream()
-	return h.pubsub.Listens() || up != nil && up.Listens()
+	return h.listensToMasters() || up != nil && up.Listens()
 }

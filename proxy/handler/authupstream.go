@@ -7,6 +7,7 @@ import (
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/resp"
 )
 
 // With auth: upstream, the upstream has the users. The client's login goes to the session's own
@@ -155,7 +156,10 @@ func (h *Handler) TryOpen() (refusal wire.Error) {
 		if known && login.Claim != nil {
 			h.accept(h.says())
 		}
-		h.pubsub.Opened()
+		if words := h.tracking.Words(); words != nil && h.listensToMasters() { // the proxy has answered this already
+			h.Insert(resp.AppendCommand(nil, words...), upstream.Expectation{To: upstream.ToNobody, Count: 1})
+		}
+		h.endIfOutdated()
 		return ""
 	case failure.Rejected:
 		h.loginRejected([]byte(failure.Reply))

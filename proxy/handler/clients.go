@@ -24,14 +24,14 @@ func (h *Handler) facts() clients.Facts {
 	if user := h.account.Load(); user != nil {
 		facts.User = user.Name
 	}
-	facts.Tracks, facts.Broadcast, facts.Caching = h.pubsub.Tracking()
+	if mode := h.tracking.Mode; mode != nil {
+		facts.Tracks, facts.Broadcast, facts.Caching = true, mode.Broadcast, h.tracking.Caching
+	}
 	return facts
 }
 
 // listed is the handler as package clients sees it.
 type listed struct{ *Handler }
-
-func (l listed) Subscriptions() [3]int { return l.pubsub.Subscriptions() }
 
 func (l listed) Kill(by string) {
 	l.End(session.Killed, slog.String("client", l.RemoteAddr().String()), slog.String("by", by))

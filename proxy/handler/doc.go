@@ -17,7 +17,8 @@
 //   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
 //     this package queues and sends. upstreamtransaction.go: once the upstream has the
 //     transaction.
-//   - pubsub.go: subscriptions and CLIENT TRACKING, which package pubsub performs.
+//   - subscribe.go, tracking.go: subscriptions and CLIENT TRACKING. Package pubsub sends what comes
+//     from the masters.
 //   - clients.go: CLIENT LIST, KILL and the like, which package clients performs.
 //   - unruled.go: package unruled looks at forwarded commands that locks use.
 //   - forward.go: every other command goes to the upstream as it came, and by which connection.
@@ -27,7 +28,7 @@
 // # Goroutines
 //
 // A Handler starts no goroutine. Its session's goroutine calls it. Any goroutine may call Inspect and Reloaded.
-// pubsub.Client says what these may call there. The listener calls pubsubHost's methods for a pubsub.Host. Other sessions call listed's methods for a clients.Session. Many goroutines
+// Other sessions call listed's methods for a clients.Session. Many goroutines
 // may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged, nor is a name that belongs to no user: it

@@ -37,7 +37,7 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 	default:
 		switch {
 		case spec.Is(command.Subscription):
-			h.pubsub.PerformSubscription(name, cmd)
+			h.performSubscription(name, cmd)
 		case spec == nil && wire.IsForgedRequest(cmd.Args[0]):
 			h.End(session.ForgedRequest)
 		default:
@@ -75,8 +75,7 @@ func (h *Handler) mayShare(settings *config.Settings) bool {
 	if h.Upstream() != nil || settings.Config.UpstreamConnections != config.ConnectionsShared || settings.Users.AtUpstream {
 		return false
 	}
-	tracks, _, _ := h.pubsub.Tracking()
-	return !tracks && !h.pubsub.Listens() && h.client.IsOrdinary(settings.Upstream.DB)
+	return h.tracking.Mode == nil && !h.listensToMasters() && h.client.IsOrdinary(settings.Upstream.DB)
 }
 
 // open opens the upstream connection if there is none. If that fails, it answers the command
@@ -114,7 +113,7 @@ func (h *Handler) relay(cmd wire.Command, want upstream.Expectation) {
 	if !h.open(cmd) {
 		return
 	}
-	h.pubsub.SendCaching()
+	h.sendCaching()
 	h.Forward(cmd, want)
 }
 
@@ -125,7 +124,7 @@ func (h *Handler) performInPipe(name string, cmd wire.Command, to route.Route) {
 		h.reset()
 	case to.Plane != route.Upstream && h.monitoring:
 		h.ReplyAtOnce(string(wire.ErrMonitorKeyspace))
-	case to.Plane != route.Upstream || h.pubsub.SubscribesToLocks(name, cmd.Args):
+	case to.Plane != route.Upstream || h.subscribesToLocks(name, cmd.Args):
 		h.ReplyAtOnce(string(wire.ErrLockInPipe))
 	case h.Env.Active.Load().Users.AtUpstream: // the client's user there does not matter here until RESET
 		h.relay(cmd, upstream.Expectation{})

@@ -63,7 +63,6 @@ type Service struct {
 	Config
 	env *session.Env
 
-	hub      *pubsub.Hub
 	accepted *acceptedLogins
 	refusals metrics.Throttle // limits log lines about logins
 }
@@ -84,9 +83,11 @@ func New(env *session.Env, cfg Config) *Service {
 	}
 	return &Service{
 		Config: cfg, env: env, accepted: newAcceptedLogins(),
-		hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics, func() int64 { return env.Reached.Load() + cfg.UpstreamAnswers() }),
 	}
 }
+
+// timesReached is how often anybody in this process has reached the upstream.
+func (v *Service) timesReached() int64 { return v.env.Reached.Load() + v.UpstreamAnswers() }
 
 func (v *Service) shownVersion() string { return cmp.Or(v.Version(), FallbackVersion) }
 
@@ -108,7 +109,12 @@ type Handler struct {
 	transaction transaction
 	watched     watched
 	generation  int // the router's Generation when transaction or watched began
-	pubsub      *pubsub.Client
+	tracking    pubsub.Tracking
+	listener    atomic.Pointer[pubsub.Listener] // nil while the client wants nothing from the masters
+	// outdatedAt is for subscriptions that were confirmed without the upstream, which does not know them. When
+	// timesReached has come to it, the upstream is back, and the client may miss messages that are published
+	// there. 0: there are none.
+	outdatedAt  atomic.Int64
 	monitoring  bool
 	sharedWrite bool // a write went over a shared connection, so WAIT cannot be answered
 	clients     *clients.Client
@@ -119,8 +125,7 @@ type Handler struct {
 // running. id is unique in the process. Start must be called.
 func (v *Service) NewHandler(running context.Context, id int64, client net.Conn) *Handler {
 	h := &Handler{service: v}
-	h.Session = session.New(running, v.env, id, client, func(c wire.Confirmation) { h.pubsub.Confirmed(c) })
-	h.pubsub = pubsub.NewClient(v.hub, pubsubHost{h})
+	h.Session = session.New(running, v.env, id, client)
 	h.forgetLogin()
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
 	h.clients = clients.NewClient(v.Clients, listed{h}, h.facts())
@@ -166,11 +171,11 @@ func (h *Handler) serve(task *loop.Task) (rests bool) {
 func (h *Handler) release() {
 	defer h.over()
 	h.Release()
-	if h.pubsub.Listens() || h.leases.Load() != nil {
+	if h.listensToMasters() || h.leases.Load() != nil {
 		h.LeaveLoop()
 	}
 	h.clients.Close()
-	h.pubsub.Close()
+	h.stopListening()
 	h.endLeases()
 	h.forgetQueued()
 	h.forgetWatched()
@@ -185,7 +190,9 @@ func (h *Handler) Inspect(limits *config.Limits) {
 			h.Panicked(reason)
 		}
 	}()
-	waits := h.pubsub.Swept() || h.holdsLeases()
+	h.endIfOutdated()
+	l := h.listener.Load()
+	waits := l != nil && l.Any() || h.holdsLeases()
 	h.Session.Inspect(limits, h.login.Load() == loginRequired, waits)
 }
 

@@ -9,6 +9,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lastread"
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
@@ -78,7 +79,7 @@ func (h *Handler) performHandshake(name string, cmd wire.Command, spec *command.
 		if refusal := wire.CheckPing(args); refusal != "" {
 			h.ReplyError(refusal)
 		} else {
-			h.ReplyBytes(wire.AppendPong(nil, args, h.pubsub.Restricted()))
+			h.ReplyBytes(wire.AppendPong(nil, args, h.restricted()))
 		}
 	case "echo":
 		h.ReplyBytes(redcon.AppendBulk(nil, args[1]))
@@ -132,7 +133,8 @@ func (h *Handler) reset() {
 	if !h.CloseUpstream() {
 		return
 	}
-	h.pubsub.Reset()
+	h.stopListening()
+	h.tracking = pubsub.Tracking{}
 	h.forgetLogin()
 	h.client.Release()
 	h.client = upstream.NewClientState(h.reserve, h.Env.Active.Load().Upstream.DB)

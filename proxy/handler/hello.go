@@ -41,7 +41,8 @@ func (h *Handler) hello(args [][]byte) {
 	if request.Number != 0 {
 		h.client.Version = request.Version()
 	}
-	if !h.pubsub.Listens() {
+	l := h.listener.Load()
+	if l == nil {
 		h.ReplyBytes(h.helloReply())
 		return
 	}
@@ -50,7 +51,7 @@ func (h *Handler) hello(args [][]byte) {
 		if !h.Muted() {
 			replies = append(replies, h.helloReply()...)
 		}
-		h.pubsub.Speak(h.client.Version)
+		l.Speak(h.client.Version)
 		return replies
 	})
 }

@@ -59,7 +59,7 @@ func (h *Handler) perform(cmd wire.Command) {
 		h.performHere(name, cmd, to)
 	case h.InPipe():
 		h.performInPipe(name, cmd, to)
-	case !to.Spec.Is(command.InSubscribeMode) && h.pubsub.RestrictedAlone():
+	case !to.Spec.Is(command.InSubscribeMode) && h.restrictedHere():
 		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrRestricted(name)))
 	case h.inTransaction():
 		h.performInTransaction(name, cmd, to)
@@ -70,7 +70,7 @@ func (h *Handler) perform(cmd wire.Command) {
 	default:
 		h.performKeyed(name, cmd, to)
 	}
-	h.pubsub.Performed(name, h.lockReply, h.inTransaction())
+	h.tracked(name)
 	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(command.Conditions) {
 		h.publish() // other commands change nothing of it
 	}
@@ -102,7 +102,7 @@ func (h *Handler) performJoined(name string, cmd wire.Command, to route.Route) b
 	case "client|tracking", "client|caching":
 		h.performTracking(name, cmd, to.Spec)
 	case "publish":
-		if !h.pubsub.PublishesAlone(cmd.Args) {
+		if !h.publishesHere(cmd.Args) {
 			return false
 		}
 		h.performOnLocks(name, cmd.Args, to)
@@ -158,7 +158,7 @@ func (h *Handler) performOnLocks(name string, args [][]byte, to route.Route) {
 // possible. The reply comes after theirs.
 func (h *Handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
 	call := h.lockCommand(args, to)
-	if h.pubsub.Restricted() || !h.service.Locks.Overlaps(call) {
+	if h.restricted() || !h.service.Locks.Overlaps(call) {
 		return false
 	}
 	key := args[to.Keys[0]]
@@ -215,7 +215,7 @@ func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 // upstream's replies and the masters' votes, or it leaves the loop itself. All others run on a
 // goroutine.
 func (h *Handler) isQuick(cmd wire.Command, to route.Route) bool {
-	if h.inTransaction() || h.watched.any() || h.InPipe() || h.pubsub.Listens() {
+	if h.inTransaction() || h.watched.any() || h.InPipe() || h.listensToMasters() {
 		return false
 	}
 	return to.Plane == route.Locks || to.Ordinary && to.Plane == route.Upstream
@@ -262,7 +262,7 @@ func (h *Handler) replyUnlessRestricted(name string, args [][]byte, refusal wire
 // refusedAsRestricted refuses a command in RESP2's subscribe mode, and returns whether it
 // did. No reply may be pending when it is called.
 func (h *Handler) refusedAsRestricted(name string, args [][]byte) bool {
-	if !h.pubsub.Restricted() {
+	if !h.restricted() {
 		return false
 	}
 	h.ReplyError(cmp.Or(h.spec.Check(args), wire.ErrRestricted(name)))
@@ -315,7 +315,7 @@ func (h *Handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) || !h.open(cmd) {
 		return
 	}
-	h.pubsub.SendCaching()
+	h.sendCaching()
 	upstreamHalf, lockHalf := to.Halves(cmd.Args)
 	h.Insert(resp.AppendCommand(nil, upstreamHalf...), upstream.Expectation{To: upstream.ToOwner, Count: 1})
 	h.Send()

@@ -41,7 +41,7 @@ func (h *Handler) performMulti(cmd wire.Command, spec *command.Spec) {
 		return
 	}
 	h.transaction.State, h.transaction.multi = route.Held, bytes.Clone(cmd.Args[0])
-	h.pubsub.AwaitInvalidations()
+	h.awaitInvalidations()
 	h.Reply(wire.OK)
 }
 
@@ -60,7 +60,7 @@ func (h *Handler) performInTransaction(name string, cmd wire.Command, to route.R
 		h.refuseTransaction(wire.ErrExecRules)
 	case name == "exec" && to.Plane != route.Upstream:
 		h.abort(wire.ErrExecCondition)
-	case h.pubsub.SubscribesToLocks(name, cmd.Args):
+	case h.subscribesToLocks(name, cmd.Args):
 		h.abort(wire.ErrSubscribeInMulti)
 	case h.transaction.State == route.AtUpstream:
 		h.continueUpstream(name, cmd, to)
@@ -107,7 +107,7 @@ func (h *Handler) queue(name string, cmd wire.Command, to route.Route) {
 	args := cmd.CloneArgs()
 	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
 	t.Queued(name, args, to)
-	h.pubsub.AwaitInvalidations()
+	h.awaitInvalidations()
 	h.Reply(wire.Queued)
 }
 

@@ -27,7 +27,7 @@ func (h *Handler) decideUpstream(name string, cmd wire.Command, to route.Route) 
 		return
 	}
 	held, count := h.takeHeld()
-	h.pubsub.SendCaching()
+	h.sendCaching()
 	h.Insert(held, upstream.Expectation{To: upstream.ToNobody, Count: count})
 	h.continueUpstream(name, cmd, to)
 }
@@ -59,7 +59,7 @@ func (h *Handler) executeKeyless(cmd wire.Command) {
 		return
 	}
 	held, count := h.takeHeld()
-	h.pubsub.SendCaching()
+	h.sendCaching()
 	h.Insert(held, upstream.Expectation{To: upstream.ToOwner, Count: count})
 	replies, ok := h.Settled()
 	if !ok {

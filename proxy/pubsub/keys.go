@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -14,10 +15,10 @@ import (
 // tracking-table-max-keys.
 const MaxTrackedKeys = 10_000
 
-// trackedKeys holds the lock keys that one client has read or just used. The listener's
+// trackedKeys holds the lock keys that one client has read or just used. The Listener's
 // mu guards all of it.
 type trackedKeys struct {
-	mode trackingMode
+	mode Mode
 	keys map[string]*trackedKey
 }
 
@@ -33,7 +34,7 @@ type trackedKey struct {
 }
 
 // Track starts tracking, or changes its mode. A nil mode ends tracking.
-func (l *listener) Track(mode *trackingMode) {
+func (l *Listener) Track(mode *Mode) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -52,7 +53,7 @@ func (l *listener) Track(mode *trackingMode) {
 
 // Begin must be called before a command of the client is sent to the masters. remember
 // tells whether the client reads the keys and wants to know when they change.
-func (l *listener) Begin(keys []string, remember bool) {
+func (l *Listener) Begin(keys []string, remember bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tracked == nil {
@@ -76,7 +77,7 @@ func (l *listener) Begin(keys []string, remember bool) {
 // Answered must be called when the masters have answered the command and the reply is
 // not written yet. own is nil if the command changed nothing, or if the mode does not
 // need it.
-func (l *listener) Answered(keys []string, own *ownCommand) {
+func (l *Listener) Answered(keys []string, own *ownCommand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tracked == nil {
@@ -90,7 +91,7 @@ func (l *listener) Answered(keys []string, own *ownCommand) {
 }
 
 // Replied must be called when the command's reply is written.
-func (l *listener) Replied(keys []string) {
+func (l *Listener) Replied(keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tracked == nil {
@@ -114,7 +115,7 @@ func (l *listener) Replied(keys []string) {
 
 // onChange handles the change of a key. A nil key means that any key may have
 // changed. The caller holds mu.
-func (l *listener) onChange(key []byte) {
+func (l *Listener) onChange(key []byte) {
 	t := l.tracked
 	switch {
 	case t == nil || string(key) == redlock.MarkerKey:
@@ -132,7 +133,7 @@ func (l *listener) onChange(key []byte) {
 // change invalidates a key that the client read or, with BCAST, may have read. It may
 // postpone this until a reply is written, or until a check shows that the change is not
 // the client's own. The caller holds mu.
-func (l *listener) change(key string, entry *trackedKey) {
+func (l *Listener) change(key string, entry *trackedKey) {
 	bcast := l.tracked.mode.Broadcast
 	switch {
 	case !entry.remembered && !(bcast && l.broadcasts([]byte(key))):
@@ -152,7 +153,7 @@ func (l *listener) change(key string, entry *trackedKey) {
 
 // invalidate queues an invalidation and, except with BCAST, forgets the key. The client
 // gets no other invalidation until it reads the key again. The caller holds mu.
-func (l *listener) invalidate(key string, entry *trackedKey) {
+func (l *Listener) invalidate(key string, entry *trackedKey) {
 	entry.remembered, entry.own = false, nil
 	l.enqueue(newItem(itemInvalidation, []byte(key)))
 	l.forgetUnused(key, entry)
@@ -160,7 +161,7 @@ func (l *listener) invalidate(key string, entry *trackedKey) {
 
 // changeAll handles a change of unknown keys: any key may have changed. The caller holds
 // mu.
-func (l *listener) changeAll() {
+func (l *Listener) changeAll() {
 	if l.tracked.mode.Broadcast {
 		for _, entry := range l.tracked.keys {
 			entry.own = nil
@@ -187,8 +188,8 @@ func (l *listener) changeAll() {
 
 // broadcasts tells whether a client with BCAST gets invalidations for a key. It returns
 // false for a key that is no lock key, because the masters may hold other data, too.
-func (l *listener) broadcasts(key []byte) bool {
-	if !l.host.Covers(key) {
+func (l *Listener) broadcasts(key []byte) bool {
+	if !l.session.Env.Active.Load().Router.Rules.Covers(route.AnyDB, key) {
 		return false
 	}
 	prefixes := l.tracked.mode.Prefixes
@@ -201,7 +202,7 @@ func (l *listener) broadcasts(key []byte) bool {
 }
 
 // forgetUnused forgets an entry that is no longer needed. The caller holds mu.
-func (l *listener) forgetUnused(key string, entry *trackedKey) {
+func (l *Listener) forgetUnused(key string, entry *trackedKey) {
 	kept := entry.remembered || l.tracked.mode.Broadcast && entry.own != nil
 	if entry.running == 0 && !kept {
 		l.forget(key)
@@ -209,7 +210,7 @@ func (l *listener) forgetUnused(key string, entry *trackedKey) {
 }
 
 // forget deletes an entry and gives its memory back. The caller holds mu.
-func (l *listener) forget(key string) {
+func (l *Listener) forget(key string) {
 	if _, known := l.tracked.keys[key]; known {
 		delete(l.tracked.keys, key)
 		l.reserve(-len(key) - NameOverhead)
@@ -219,7 +220,7 @@ func (l *listener) forget(key string) {
 // reserve takes memory for tracked keys. A negative size gives memory back. If there is
 // no memory, it ends the session, so that the client knows that it may miss changes, and
 // returns false. The caller holds mu.
-func (l *listener) reserve(size int) bool {
+func (l *Listener) reserve(size int) bool {
 	switch {
 	case l.closed:
 		return false
@@ -233,7 +234,7 @@ func (l *listener) reserve(size int) bool {
 
 // evict makes room for one key if MaxTrackedKeys is reached. It invalidates and forgets
 // some key on which no command runs. The caller holds mu.
-func (l *listener) evict() {
+func (l *Listener) evict() {
 	if len(l.tracked.keys) < MaxTrackedKeys {
 		return
 	}
@@ -251,7 +252,7 @@ func (l *listener) evict() {
 
 // TrackKeys asks the masters to report changes of keys, unless they were asked before.
 // It returns when the masters do so, or when ctx ends.
-func (l *listener) TrackKeys(ctx context.Context, keys []string) {
+func (l *Listener) TrackKeys(ctx context.Context, keys []string) {
 	var missing []string
 	for _, key := range keys {
 		if l.askFor(l.askedKeys, key) {
@@ -265,7 +266,7 @@ func (l *listener) TrackKeys(ctx context.Context, keys []string) {
 }
 
 // TrackPrefixes does the same for all keys that begin with one of the prefixes.
-func (l *listener) TrackPrefixes(ctx context.Context, prefixes []string) {
+func (l *Listener) TrackPrefixes(ctx context.Context, prefixes []string) {
 	for _, prefix := range prefixes {
 		if l.askFor(l.askedPrefix, prefix) {
 			l.masters.TrackPrefix(ctx, prefix)
@@ -276,7 +277,7 @@ func (l *listener) TrackPrefixes(ctx context.Context, prefixes []string) {
 // pruneKeys stops the reports of keys that are no longer remembered. It does so only
 // when there are many such keys: the client reads most keys again soon, and then the
 // masters need not be asked again.
-func (l *listener) pruneKeys() {
+func (l *Listener) pruneKeys() {
 	const slack = 64
 	var gone []string
 	l.mu.Lock()
@@ -297,7 +298,7 @@ func (l *listener) pruneKeys() {
 }
 
 // ForgetKeys stops the masters' reports of all keys and prefixes.
-func (l *listener) ForgetKeys() {
+func (l *Listener) ForgetKeys() {
 	if keys := slices.Collect(maps.Keys(l.askedKeys)); len(keys) > 0 {
 		l.masters.Untrack(keys...)
 		for _, key := range keys {
@@ -312,7 +313,7 @@ func (l *listener) ForgetKeys() {
 
 // askFor notes that the masters are asked for a key or a prefix. It returns false if
 // they were asked before, or if there is no memory.
-func (l *listener) askFor(asked map[string]struct{}, name string) (isNew bool) {
+func (l *Listener) askFor(asked map[string]struct{}, name string) (isNew bool) {
 	if _, known := asked[name]; known {
 		return false
 	}
@@ -326,7 +327,7 @@ func (l *listener) askFor(asked map[string]struct{}, name string) (isNew bool) {
 }
 
 // askNoMore undoes askFor.
-func (l *listener) askNoMore(asked map[string]struct{}, name string) {
+func (l *Listener) askNoMore(asked map[string]struct{}, name string) {
 	delete(asked, name)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,64 +5,24 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/conn"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
-
-// fakeHost is a session that only records the calls of its methods.
-type fakeHost struct {
-	mu     sync.Mutex
-	told   []string
-	values map[string]string // the values that Peek returns
-	limit  int64
-}
-
-func (h *fakeHost) tell(what string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.told = append(h.told, what)
-}
-
-func (h *fakeHost) was(what string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, told := range h.told {
-		if told == what {
-			return true
-		}
-	}
-	return false
-}
-
-func (h *fakeHost) Covers(key []byte) bool { return strings.HasPrefix(string(key), "lock:") }
-func (h *fakeHost) OutputLimit() int64     { return h.limit }
-func (h *fakeHost) InPipe() bool           { return false }
-func (h *fakeHost) Delivered(int, int)     {}
-func (h *fakeHost) ClientLeft()            { h.tell("left") }
-func (h *fakeHost) Overflow(memory bool)   { h.tell(fmt.Sprint("overflow ", memory)) }
-func (h *fakeHost) MissedMessages(string)  { h.tell("missed") }
-func (h *fakeHost) Panicked(reason any)    { h.tell(fmt.Sprint("panic ", reason)) }
-
-func (h *fakeHost) Peek(_ context.Context, _ int, name, key string) []byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	value, held := h.values[key]
-	switch {
-	case name == "PTTL":
-		return []byte(":-1\r\n")
-	case !held:
-		return []byte("$-1\r\n")
-	}
-	return fmt.Appendf(nil, "$%d\r\n%s\r\n", len(value), value)
-}
 
 // fakeSource reports the events that a test passes to onEvent.
 type fakeSource struct {
@@ -82,36 +42,80 @@ func (s *fakeSource) Untrack(...string)                {}
 func (s *fakeSource) Close()                           {}
 
 type fixture struct {
-	t      *testing.T
-	host   *fakeHost
-	source *fakeSource
-	out    *conn.Writer
-	memory *conn.Budget
-	client *bufio.Reader
-	l      *listener
+	t       *testing.T
+	session *session.Session
+	source  *fakeSource
+	client  *bufio.Reader
+	l       *Listener
+
+	mu     sync.Mutex
+	values map[string]string // what Peek finds
 }
 
+func (x *fixture) peek(_ context.Context, _ int, name, key string) []byte {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	value, held := x.values[key]
+	switch {
+	case name == "PTTL":
+		return []byte(":-1\r\n")
+	case !held:
+		return []byte("$-1\r\n")
+	}
+	return fmt.Appendf(nil, "$%d\r\n%s\r\n", len(value), value)
+}
+
+func (x *fixture) put(key, value string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.values[key] = value
+}
+
+// listen makes a Listener of a session whose client sends nothing.
 func listen(t *testing.T) *fixture {
-	l := proxytest.Loop(t)
-	near, far := net.Pipe()
-	_ = far.SetReadDeadline(time.Now().Add(time.Minute))
-	x := &fixture{t: t, host: &fakeHost{limit: 1 << 20, values: map[string]string{}}, client: bufio.NewReader(far)}
-	sock, err := conn.Adopt(near, l, nil, &conn.Clock{}, proxytest.Deaf{})
+	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.out = conn.NewWriter(sock)
-	x.memory = conn.NewBudget(func() int64 { return 1 << 30 })
-	x.l = startListener(t.Context(), x.host, func(onEvent func(redlock.Event)) Source {
+	active := config.NewActive(&config.Settings{
+		Limits: config.Limits{Memory: 1 << 30, Output: 1 << 20},
+		Router: &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}},
+	})
+	env := session.NewEnv(active, meter, slog.New(slog.DiscardHandler), proxytest.Loop(t))
+	near, far := net.Pipe()
+	_ = far.SetReadDeadline(time.Now().Add(time.Minute))
+	x := &fixture{t: t, session: session.New(t.Context(), env, 1, near), client: bufio.NewReader(far), values: map[string]string{}}
+	begun, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	env.Loop.Go(func(task *loop.Task) (rests bool) {
+		select {
+		case <-begun:
+		default:
+			x.session.Begin(task)
+			close(begun)
+		}
+		select {
+		case <-over:
+		default:
+			if !x.session.Ending() {
+				return true
+			}
+		}
+		x.session.Release()
+		close(ended)
+		return false
+	})
+	<-begun
+	x.l = Listen(x.session, func(onEvent func(redlock.Event)) Source {
 		x.source = &fakeSource{onEvent: onEvent}
 		return x.source
-	}, x.out, x.memory, wire.RESP3)
+	}, x.peek, wire.RESP3)
 	t.Cleanup(func() {
-		sock.Close()
-		_ = far.Close()
 		x.l.Close()
-		if used := x.memory.InUse(); used != 0 {
-			t.Errorf("the listener still holds %d bytes of memory", used)
+		close(over)
+		_ = far.Close() // the loop calls the task once more
+		<-ended
+		if used := env.Budget.InUse(); used != 0 {
+			t.Errorf("%d bytes of memory are still charged", used)
 		}
 	})
 	return x
@@ -122,8 +126,8 @@ func (x *fixture) publish(channel, text string) {
 }
 
 func (x *fixture) confirm(adds bool, name string) {
-	x.out.Lock()
-	defer x.out.Unlock()
+	x.session.Writer().Lock()
+	defer x.session.Writer().Unlock()
 	x.l.Confirm(wire.Confirmation{Family: wire.FamilyChannel, Adds: adds, Names: []string{name}})
 }
 
@@ -143,11 +147,11 @@ func (x *fixture) expect(words ...string) {
 	}
 }
 
-func (x *fixture) eventually(what string) {
+func (x *fixture) awaitEnd(why session.Reason) {
 	x.t.Helper()
-	for end := time.Now().Add(time.Minute); !x.host.was(what); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !x.session.HasEnded(why); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			x.t.Fatalf("the listener never reported %q to the session", what)
+			x.t.Fatal("the session does not end")
 		}
 	}
 }
@@ -165,11 +169,11 @@ func TestMessagesComeBetweenConfirmations(t *testing.T) {
 	x.publish("b", "of another channel")
 	x.publish("a", "1")
 	x.expect("message", "a", "1")
-	x.out.Lock()
+	x.session.Writer().Lock()
 	x.publish("a", "while it ends")
 	x.l.Confirm(wire.Confirmation{Family: wire.FamilyChannel, Names: []string{"a"}})
-	x.out.Unlock()
-	if !x.l.UnsubscribeUnwanted() || x.l.Subscribed() || x.source.asked[len(x.source.asked)-1] != "-a" {
+	x.session.Writer().Unlock()
+	if !x.l.UnsubscribeUnwanted() || x.l.Any() || x.source.asked[len(x.source.asked)-1] != "-a" {
 		t.Errorf("the masters were asked %q", x.source.asked)
 	}
 }
@@ -183,7 +187,7 @@ func TestGapEndsTheSession(t *testing.T) {
 	x.publish("a", "1")
 	x.source.onEvent(redlock.Event{Kind: redlock.EventGap})
 	x.expect("message", "a", "1")
-	x.eventually("missed")
+	x.awaitEnd(session.MissedMessages)
 }
 
 func TestClientThatDoesNotReadIsLeft(t *testing.T) {
@@ -193,8 +197,8 @@ func TestClientThatDoesNotReadIsLeft(t *testing.T) {
 	for range 20 {
 		x.publish("a", strings.Repeat("x", 100_000))
 	}
-	if !x.host.was("overflow false") {
-		t.Error("the listener did not report the overflow")
+	if !x.session.HasEnded(session.Overflow) {
+		t.Error("the session has not ended")
 	}
 	x.publish("a", "more") // must be dropped
 	x.client = nil
@@ -204,7 +208,7 @@ func TestClientThatDoesNotReadIsLeft(t *testing.T) {
 // command.
 func TestTrackedKeys(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&trackingMode{})
+	x.l.Track(&Mode{})
 	changed := func(key string) { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)}) }
 	x.l.Begin([]string{"lock:a"}, true)
 	x.l.TrackKeys(t.Context(), []string{"lock:a"})
@@ -224,7 +228,7 @@ func TestTrackedKeys(t *testing.T) {
 
 func TestTrackedKeysAreBounded(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&trackingMode{})
+	x.l.Track(&Mode{})
 	for i := range MaxTrackedKeys + 5 {
 		key := []string{fmt.Sprint("lock:", i)}
 		x.l.Begin(key, true)
@@ -241,9 +245,9 @@ func TestTrackedKeysAreBounded(t *testing.T) {
 // stored itself.
 func TestOwnChangesAreKeptBack(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&trackingMode{NoLoop: true})
+	x.l.Track(&Mode{NoLoop: true})
 	keys := []string{"lock:a"}
-	x.host.values["lock:a"] = "my-own-token-0001"
+	x.put("lock:a", "my-own-token-0001")
 	x.l.Begin(keys, true)
 	x.l.Answered(keys, &ownCommand{values: [][]byte{[]byte("my-own-token-0001")}})
 	x.l.Replied(keys)
@@ -253,9 +257,7 @@ func TestOwnChangesAreKeptBack(t *testing.T) {
 	x.confirm(true, "c")
 	x.publish("c", "after the first change")
 	x.expect("message", "c", "after the first change")
-	x.host.mu.Lock()
-	x.host.values["lock:a"] = "somebody-else-0001"
-	x.host.mu.Unlock()
+	x.put("lock:a", "somebody-else-0001")
 	changed()
 	x.expect("invalidate", "lock:a")
 }

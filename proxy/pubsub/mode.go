@@ -7,8 +7,8 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// trackingMode holds the options of CLIENT TRACKING ON.
-type trackingMode struct {
+// A Mode is the options of CLIENT TRACKING ON.
+type Mode struct {
 	Broadcast, OptIn, OptOut, NoLoop bool
 	Redirected                       bool
 	Prefixes                         []string // of BCAST, from all CLIENT TRACKING commands so far
@@ -18,12 +18,12 @@ type trackingMode struct {
 // each changed key and each new prefix with all of them.
 const maxTrackedPrefixes = 1000
 
-// parseMode reads CLIENT TRACKING as Redis 7.0 does. args begin with the third word, ON
+// ParseMode reads CLIENT TRACKING as Redis 7.0 does. args begin with the third word, ON
 // or OFF. before is the mode until now, nil if tracking is off. It returns the new mode,
 // nil for OFF, or the error reply. It does not check that the client of REDIRECT exists;
 // the upstream does.
-func parseMode(args [][]byte, before *trackingMode) (next *trackingMode, refusal wire.Error) {
-	next = &trackingMode{}
+func ParseMode(args [][]byte, before *Mode) (next *Mode, refusal wire.Error) {
+	next = &Mode{}
 	for i := 1; i < len(args); i++ {
 		more := i+1 < len(args)
 		switch {
@@ -68,7 +68,7 @@ func parseMode(args [][]byte, before *trackingMode) (next *trackingMode, refusal
 
 // conflict returns the error for options that exclude each other, or that the mode
 // before excludes. It returns "" if there is no conflict.
-func conflict(m, before *trackingMode) wire.Error {
+func conflict(m, before *Mode) wire.Error {
 	switch {
 	case len(m.Prefixes) > 0 && !m.Broadcast:
 		return wire.ErrTrackingPrefix

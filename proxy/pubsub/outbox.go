@@ -1,10 +1,12 @@
 package pubsub
 
 import (
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
@@ -78,10 +80,10 @@ func (n item) append(dst []byte, version wire.Version) []byte {
 }
 
 // writeOutbox writes the outbox. It is the turn of the listener's task, until Close.
-func (l *listener) writeOutbox(task *loop.Task) (rests bool) {
+func (l *Listener) writeOutbox(task *loop.Task) (rests bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			l.host.Panicked(reason)
+			l.session.Panicked(reason)
 		}
 		if !rests {
 			close(l.done)
@@ -96,7 +98,7 @@ func (l *listener) writeOutbox(task *loop.Task) (rests bool) {
 	return !l.isClosed()
 }
 
-func (l *listener) takeOutbox() []item {
+func (l *Listener) takeOutbox() []item {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	items := l.outbox
@@ -104,7 +106,7 @@ func (l *listener) takeOutbox() []item {
 	return items
 }
 
-func (l *listener) isClosed() bool {
+func (l *Listener) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
@@ -112,12 +114,12 @@ func (l *listener) isClosed() bool {
 
 // deliver writes items and does what is to be done between them. It returns false if
 // the session ends and nothing more may be written.
-func (l *listener) deliver(task *loop.Task, items []item) bool {
+func (l *Listener) deliver(task *loop.Task, items []item) bool {
 	for len(items) > 0 {
 		n, ok := 1, true
 		switch items[0].kind {
 		case itemGap:
-			l.host.MissedMessages("too few masters were listened to")
+			l.Missed("too few masters were listened to")
 			ok = false
 		case itemSelfCheck:
 			task.Leave() // it asks the masters
@@ -137,14 +139,14 @@ func (l *listener) deliver(task *loop.Task, items []item) bool {
 
 // write writes the first items to the client, between two values of other writers, and returns their
 // number. It leaves out those that the client no longer wants. ok is false if the connection is over.
-func (l *listener) write(task *loop.Task, items []item) (n int, ok bool) {
+func (l *Listener) write(task *loop.Task, items []item) (n int, ok bool) {
 	l.out.Lock()
 	defer l.out.Unlock()
 	var text []byte
 	messages, invalidations := 0, 0
 	for n < len(items) && items[n].kind < itemSelfCheck && len(text) < writeBatch {
 		item := items[n]
-		if n++; l.host.InPipe() || !l.wanted(item) { // in a pipe the ends of values are not known
+		if n++; l.session.InPipe() || !l.wanted(item) { // in a pipe the ends of values are not known
 			continue
 		}
 		if text = item.append(text, l.version); item.kind < itemInvalidation {
@@ -157,15 +159,15 @@ func (l *listener) write(task *loop.Task, items []item) (n int, ok bool) {
 		return n, true
 	}
 	if err := l.out.Append(text); err != nil {
-		l.host.ClientLeft()
+		l.session.ClientLeft()
 		return n, false
 	}
-	l.host.Delivered(messages, invalidations)
+	l.session.Env.Metrics.WokenUp(messages, invalidations)
 	return n, true
 }
 
 // awaitRoom returns when the client takes more, or never will.
-func (l *listener) awaitRoom(task *loop.Task) {
+func (l *Listener) awaitRoom(task *loop.Task) {
 	var room atomic.Bool
 	if !l.out.WhenRoom(func() { room.Store(true); task.Unpark() }) {
 		return
@@ -175,15 +177,20 @@ func (l *listener) awaitRoom(task *loop.Task) {
 	}
 }
 
+// Missed ends the session after the commands that it has received, because its client may have missed
+// messages. Any goroutine may call it.
+func (l *Listener) Missed(reason string) {
+	l.session.End(session.MissedMessages, slog.String("reason", reason))
+}
+
 // wanted tells whether the client may get an item. For a message the subscription must
 // be confirmed. An invalidation needs RESP3, because RESP2 has no form for it. The
 // caller holds the client's write lock.
-func (l *listener) wanted(n item) bool {
+func (l *Listener) wanted(n item) bool {
 	switch n.kind {
 	case itemMessage, itemPatternMessage:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.names[n.family()][string(n.parts[0])]
+		_, confirmed := l.Wanted(n.family(), string(n.parts[0]))
+		return confirmed
 	}
 	return l.version == wire.RESP3
 }
@@ -196,7 +203,7 @@ func (n item) family() wire.Family {
 }
 
 // written gives back the memory of items. They no longer count for the output limit.
-func (l *listener) written(items []item) {
+func (l *Listener) written(items []item) {
 	size := 0
 	for _, n := range items {
 		size += n.size()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -67,12 +66,12 @@ func (c *ownCommand) keepsExpiry(expiry *keyExpiry) bool {
 
 // checkSelfChange makes a self-change check: it reads a key that the client itself may have
 // changed, and invalidates the key if another client changed it.
-func (l *listener) checkSelfChange(key string) {
+func (l *Listener) checkSelfChange(key string) {
 	own := l.beginCheck(key)
 	if own == nil {
 		return
 	}
-	value, _ := resp.ParseBulk(l.host.Peek(l.ctx, own.db, "GET", key))
+	value, _ := resp.ParseBulk(l.peek(l.ctx, own.db, "GET", key))
 	expiry := l.readExpiry(own.db, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,9 +88,9 @@ func (l *listener) checkSelfChange(key string) {
 }
 
 // readExpiry asks the masters when a key expires. It returns nil if they cannot tell.
-func (l *listener) readExpiry(db int, key string) *keyExpiry {
+func (l *Listener) readExpiry(db int, key string) *keyExpiry {
 	asked := time.Now()
-	reply := l.host.Peek(l.ctx, db, "PTTL", key)
+	reply := l.peek(l.ctx, db, "PTTL", key)
 	answered := time.Now()
 	left, ok := resp.ParseInteger(reply)
 	switch {
@@ -106,7 +105,7 @@ func (l *listener) readExpiry(db int, key string) *keyExpiry {
 
 // beginCheck returns the client's own command, to compare its values with a key. It returns
 // nil if no check is needed any more. A change after this call leads to another check.
-func (l *listener) beginCheck(key string) *ownCommand {
+func (l *Listener) beginCheck(key string) *ownCommand {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entry := l.entryToCheck(key)
@@ -124,7 +123,7 @@ func (l *listener) beginCheck(key string) *ownCommand {
 // entryToCheck returns the entry of a key to be checked. It returns nil if the entry is gone:
 // the client got its invalidation already, or ended tracking. With BCAST entryToCheck itself
 // queues an invalidation then. The caller holds mu.
-func (l *listener) entryToCheck(key string) *trackedKey {
+func (l *Listener) entryToCheck(key string) *trackedKey {
 	if l.tracked == nil {
 		return nil
 	}
@@ -139,5 +138,3 @@ func (l *listener) entryToCheck(key string) *trackedKey {
 func (c *ownCommand) hasValue(value []byte) bool {
 	return c != nil && slices.ContainsFunc(c.values, func(mine []byte) bool { return bytes.Equal(mine, value) })
 }
-
-var _ Source = (*redlock.Subscriber)(nil)

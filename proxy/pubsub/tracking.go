@@ -2,12 +2,11 @@ package pubsub
 
 import (
 	"bytes"
+	"context"
 	"slices"
-	"strings"
 
 	"redlock-proxy/proxy/command"
-	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -17,208 +16,126 @@ import (
 // the masters report a change of one, the client gets one invalidation. With REDIRECT
 // clients get none for lock keys, because only the upstream knows the other client.
 
-// tracking is the session's state of CLIENT TRACKING.
-type tracking struct {
-	mode *trackingMode // nil: off
+// Tracking is a client's state of CLIENT TRACKING. The zero value is off.
+type Tracking struct {
+	Mode *Mode // nil: off
 
-	// caching means that CLIENT CACHING was sent for the next command. The upstream gets
+	// Caching means that CLIENT CACHING was sent for the next command. The upstream gets
 	// it only if that command goes there; told means that it has got it.
-	caching, told bool
+	Caching, told bool
 
 	present []string // keys of the lock command under way
 	own     *ownCommand
 }
 
-// command is the CLIENT TRACKING that sets this mode at an upstream, or nil if tracking is
+// Set sets the mode, nil for off.
+func (t *Tracking) Set(mode *Mode) { *t = Tracking{Mode: mode} }
+
+// OfMasters tells whether the masters' invalidations are wanted.
+func (t *Tracking) OfMasters() bool { return t.Mode != nil && !t.Mode.Redirected }
+
+// Words are the CLIENT TRACKING that sets this mode at an upstream, or nil if tracking is
 // off.
-func (t *tracking) command() []string {
-	if t.mode == nil {
+func (t *Tracking) Words() []string {
+	if t.Mode == nil {
 		return nil
 	}
 	words := []string{"CLIENT", "TRACKING", "ON"}
 	for _, option := range []struct {
 		set  bool
 		word string
-	}{{t.mode.Broadcast, "BCAST"}, {t.mode.OptIn, "OPTIN"}, {t.mode.OptOut, "OPTOUT"}, {t.mode.NoLoop, "NOLOOP"}} {
+	}{{t.Mode.Broadcast, "BCAST"}, {t.Mode.OptIn, "OPTIN"}, {t.Mode.OptOut, "OPTOUT"}, {t.Mode.NoLoop, "NOLOOP"}} {
 		if option.set {
 			words = append(words, option.word)
 		}
 	}
-	for _, prefix := range t.mode.Prefixes {
+	for _, prefix := range t.Mode.Prefixes {
 		words = append(words, "PREFIX", prefix)
 	}
 	return words
 }
 
-// remembers tells whether to remember the keys that the next command reads.
-func (t *tracking) remembers() bool {
+// Cache performs CLIENT CACHING with this word. It returns the error, or "".
+func (t *Tracking) Cache(word []byte) wire.Error {
+	yes, no := wire.IsWord(word, "YES"), wire.IsWord(word, "NO")
 	switch {
-	case t.mode == nil || t.mode.Broadcast || t.mode.Redirected:
-		return false
-	case t.mode.OptIn:
-		return t.caching
-	}
-	return !t.caching
-}
-
-// A Command is a command on lock keys that is about to be sent to the masters.
-type Command struct {
-	DB    int
-	Args  [][]byte
-	Keys  [][]byte // its lock keys
-	Route route.Route
-}
-
-// PerformTracking performs CLIENT TRACKING, whose arity is right. Without an upstream the
-// proxy answers, because some clients send this command when they connect and take locks
-// only afterwards. PerformTracking returns false if it has refused the command.
-func (c *Client) PerformTracking(cmd wire.Command) (done bool) {
-	next, refusal := parseMode(cmd.Args[2:], c.tracking.mode)
-	if unreachable := c.session.TryOpen(); unreachable == "" {
-		reply, ok := c.session.Ask(cmd.AsArray())
-		if !ok {
-			return false
-		}
-		if done = reply[0] == '+' && refusal == ""; done {
-			c.track(next)
-		}
-		c.session.ReplyBytes(reply)
-		return done
-	} else if refusal == "" && next != nil && next.Redirected {
-		refusal = unreachable
-	}
-	if refusal != "" {
-		c.session.ReplyError(refusal)
-		return false
-	}
-	c.track(next)
-	c.session.Reply(wire.OK)
-	return true
-}
-
-// track sets the mode, and has the masters report the changes that it needs.
-func (c *Client) track(next *trackingMode) {
-	c.tracking.mode, c.tracking.caching = next, false
-	if c.hub.subscribe == nil || !c.session.MayUseLocks() {
-		return
-	}
-	if next == nil || next.Redirected {
-		if l := c.listening.Load(); l != nil {
-			l.Track(nil)
-			l.ForgetKeys()
-			c.unsubscribeUnwanted()
-		}
-		return
-	}
-	l := c.listen()
-	l.Track(next)
-	if !next.Broadcast {
-		return
-	}
-	prefixes := next.Prefixes
-	if len(prefixes) == 0 {
-		prefixes = []string{""}
-	}
-	c.session.Send()
-	c.session.Busy(func() { l.TrackPrefixes(c.session.Context(), prefixes) })
-}
-
-// PerformCaching performs CLIENT CACHING, whose arity is right. The proxy answers it,
-// because it is about the next command, and nobody knows yet where that will go.
-func (c *Client) PerformCaching(cmd wire.Command) {
-	t := &c.tracking
-	yes, no := wire.IsWord(cmd.Args[2], "YES"), wire.IsWord(cmd.Args[2], "NO")
-	switch {
-	case t.mode == nil:
-		c.session.ReplyError(wire.ErrCachingOff)
-	case yes && !t.mode.OptIn:
-		c.session.ReplyError(wire.ErrCachingYes)
-	case no && !t.mode.OptOut:
-		c.session.ReplyError(wire.ErrCachingNo)
+	case t.Mode == nil:
+		return wire.ErrCachingOff
+	case yes && !t.Mode.OptIn:
+		return wire.ErrCachingYes
+	case no && !t.Mode.OptOut:
+		return wire.ErrCachingNo
 	case !yes && !no:
-		c.session.ReplyError(wire.ErrSyntax)
-	default:
-		t.caching, t.told = true, false
-		c.session.Reply(wire.OK)
+		return wire.ErrSyntax
 	}
+	t.Caching, t.told = true, false
+	return ""
 }
 
-// SendCaching sends the upstream the client's CLIENT CACHING, before the command that it is
-// about. The connection must be open.
-func (c *Client) SendCaching() {
-	t := &c.tracking
-	if !t.caching || t.told || c.session.InPipe() {
-		return
+// TellCaching returns the client's CLIENT CACHING if the upstream must get it before the next command, or nil.
+func (t *Tracking) TellCaching() []byte {
+	if !t.Caching || t.told {
+		return nil
 	}
 	t.told = true
 	form := "NO" // only one is allowed in each mode
-	if t.mode.OptIn {
+	if t.Mode.OptIn {
 		form = "YES"
 	}
-	c.session.Insert(resp.AppendCommand(nil, "CLIENT", "CACHING", form), upstream.Expectation{To: upstream.ToNobody, Count: 1})
+	return resp.AppendCommand(nil, "CLIENT", "CACHING", form)
 }
 
-// Tracks tells whether lock commands must be reported to Begin.
-func (c *Client) Tracks() bool {
-	return c.tracking.mode != nil && !c.tracking.mode.Redirected && c.Listens()
+// remembers tells whether to remember the keys that the next command reads.
+func (t *Tracking) remembers() bool {
+	switch {
+	case !t.OfMasters() || t.Mode.Broadcast:
+		return false
+	case t.Mode.OptIn:
+		return t.Caching
+	}
+	return !t.Caching
 }
 
 // Begin remembers the keys of lock commands that are about to be sent to the masters, so
 // that no change from then on is missed. The minder may own the client meanwhile.
-func (c *Client) Begin(commands []Command) {
-	t, l := &c.tracking, c.listening.Load()
+func (t *Tracking) Begin(ctx context.Context, l *Listener, commands []lock.Command) {
 	t.present = nil
 	reads := false
 	for _, call := range commands {
-		for _, key := range call.Keys {
+		for _, key := range call.Keys() {
 			if text := string(key); !slices.Contains(t.present, text) {
 				t.present = append(t.present, text)
 			}
 		}
 		reads = reads || !call.Route.Spec.Write()
 	}
-	if t.mode.NoLoop {
+	if t.Mode.NoLoop {
 		t.own = newOwnCommand(commands)
 	}
 	remember := t.remembers() && reads
 	l.Begin(t.present, remember)
 	if remember {
-		l.TrackKeys(c.session.Context(), t.present)
+		l.TrackKeys(ctx, t.present)
 	}
 }
 
-// Performed is called when a command's reply is pending or will come from the upstream.
-// lockReply is the masters' reply, if they were asked. queues tells whether the command was
-// queued for EXEC.
-func (c *Client) Performed(name string, lockReply []byte, queues bool) {
-	t := &c.tracking
-	if t.mode == nil {
-		return
+// Answered is called with the masters' reply to a command that may have begun. It returns false if none has.
+// Otherwise the caller calls Replied once the client has the reply.
+func (t *Tracking) Answered(l *Listener, reply []byte) bool {
+	if len(t.present) == 0 {
+		return false
 	}
-	if len(t.present) > 0 {
-		if t.own != nil && didNothing(lockReply) {
-			t.own = nil
-		}
-		if l := c.listening.Load(); l != nil {
-			l.Answered(t.present, t.own)
-			c.session.Flush() // invalidations of these keys may follow
-			l.Replied(t.present)
-		}
-		t.present, t.own = nil, nil
+	if t.own != nil && didNothing(reply) {
+		t.own = nil
 	}
-	if t.caching && !queues && !strings.HasPrefix(name, "client") {
-		t.caching = false
-	}
+	l.Answered(t.present, t.own)
+	return true
 }
 
-// AwaitInvalidations returns when the client has the invalidations that the upstream has sent so
-// far. The caller then gives a reply that must come after them.
-func (c *Client) AwaitInvalidations() {
-	t := &c.tracking
-	if t.mode == nil || t.mode.Redirected || t.caching || c.session.Version() == wire.RESP2 || c.session.Upstream() == nil || !c.session.Settle() {
-		return
-	}
-	_, _ = c.session.Ask(resp.AppendCommand(nil, "PING"))
+// Replied lets the invalidations of the command's keys follow its reply.
+func (t *Tracking) Replied(l *Listener) {
+	l.Replied(t.present)
+	t.present, t.own = nil, nil
 }
 
 const (
@@ -231,7 +148,7 @@ const (
 
 // newOwnCommand keeps the values that the commands may store. It returns nil if none of
 // them identifies this client.
-func newOwnCommand(commands []Command) *ownCommand {
+func newOwnCommand(commands []lock.Command) *ownCommand {
 	var values [][]byte
 	db, size := 0, 0
 	for _, call := range commands {

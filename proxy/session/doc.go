@@ -52,7 +52,7 @@
 //   - The minder (conn.Minder), only while the session waits for more than a moment. It
 //     then owns the pending replies. Busy waits for it.
 //   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only Unpark,
-//     End, the context and confirmed.
+//     End, the context and Names.Confirm.
 //   - The listener for the masters' messages (package pubsub), another task of the loop, if the
 //     handler started one, which waits for it.
 //
@@ -61,6 +61,6 @@
 //
 // # Locks
 //
-// The write lock of the client (conn.Writer) is held for a few lines. New's confirmed and
-// FlushWith's function are called with it held. The session has no other lock.
+// The write lock of the client (conn.Writer) is held for a few lines. Names.Confirm and
+// FlushWith's function are called with it held. Names have a mutex, which is held for a few lines.
 package session

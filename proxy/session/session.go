@@ -42,9 +42,9 @@ type Session struct {
 	taken   int             // commands since the session waited for its client
 	parked  context.Context // ctx with the task, once a wait was Parked
 
-	confirmed     func(wire.Confirmation)
 	local, remote net.Addr
 	sock          atomic.Pointer[conn.Socket] // nil: it has not begun
+	names         atomic.Pointer[Names]       // nil: the masters are asked for none
 
 	ended   atomic.Uint32 // a bit for each Reason
 	reading atomic.Bool   // it waits for the client
@@ -64,10 +64,9 @@ type Session struct {
 	dialed                      int64            // the bytes of the input that had come when it failed
 }
 
-// New makes the session of a client. It owns the connection, and ends with running. confirmed is called
-// for each confirmation of the upstream, on the loop, with the client's write lock held.
-func New(running context.Context, env *Env, id int64, client net.Conn, confirmed func(wire.Confirmation)) *Session {
-	s := &Session{Env: env, id: id, running: running, client: client, confirmed: confirmed, arrived: env.Clock.Now()}
+// New makes the session of a client. It owns the connection, and ends with running.
+func New(running context.Context, env *Env, id int64, client net.Conn) *Session {
+	s := &Session{Env: env, id: id, running: running, client: client, arrived: env.Clock.Now()}
 	s.local, s.remote = client.LocalAddr(), client.RemoteAddr()
 	s.in = conn.NewInput(env.Budget)
 	s.decoder = wire.NewDecoder(wire.RedisLimits)

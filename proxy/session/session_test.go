@@ -101,7 +101,7 @@ func serve(t *testing.T, log io.Writer, near, far net.Conn) *echo {
 	settings := config.NewActive(&config.Settings{Limits: config.DefaultLimits()})
 	env := NewEnv(settings, meter, slog.New(slog.NewTextHandler(log, nil)), proxytest.Loop(t))
 	ended := make(chan struct{})
-	e := &echo{Session: New(t.Context(), env, 1, near, nil), closed: func() { close(ended) }}
+	e := &echo{Session: New(t.Context(), env, 1, near), closed: func() { close(ended) }}
 	e.SetAuthenticated(true)
 	env.Loop.Go(e.serve)
 	t.Cleanup(func() {
@@ -206,7 +206,7 @@ func TestReasonsAreToldOnce(t *testing.T) {
 	near, _ := net.Pipe()
 	meter, _ := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	env := NewEnv(config.NewActive(&config.Settings{}), meter, slog.New(slog.NewTextHandler(&log, nil)), nil)
-	s := New(context.Background(), env, 1, near, nil)
+	s := New(context.Background(), env, 1, near)
 	s.End(Draining)
 	if s.Ending() || !s.HasEnded(Draining) {
 		t.Error("a session that drains performs what it has read")

@@ -28,6 +28,17 @@ func (s *Session) InPipe() bool {
 	return own != nil && own.Pipe()
 }
 
+// SetNames says for which names the masters are asked, nil for none.
+func (s *Session) SetNames(names *Names) { s.names.Store(names) }
+
+// Subscriptions are the numbers of the client's subscriptions by wire.Family. Any goroutine may call it.
+func (s *Session) Subscriptions() [3]int {
+	if own := s.Upstream(); own != nil {
+		return own.Subscriptions()
+	}
+	return s.names.Load().Counts()
+}
+
 // Forward adds the command last taken from the input to the batch, without the bytes between
 // it and the command before. There must be a connection. The zero Expectation is for a
 // command that is never answered.
@@ -172,7 +183,7 @@ func (s *Session) CloseUpstream() bool {
 // owner is the session as seen by its member.
 type owner struct{ *Session }
 
-func (o owner) Confirmed(c wire.Confirmation) { o.confirmed(c) }
+func (o owner) Confirmed(c wire.Confirmation) { o.names.Load().Confirm(c) }
 func (o owner) Broken()                       { o.sock.Load().Unpark() }
 func (o owner) Unread()                       { o.End(Unread) }
 func (o owner) OutOfSync(why error)           { o.End(OutOfSync, slog.Any("error", why)) }
