@@ -101,7 +101,7 @@ var rooms = map[string]room{
 	"journal":  {floor: 1, redlock: []string{""}},
 	"session":  {floor: 5, redlock: []string{"loop"}},
 	"inspect":  {floor: 5, redlock: []string{""}},
-	"clients":  {floor: 4, redlock: []string{"resp"}},
+	"clients":  {floor: 6, redlock: []string{"resp"}},
 	"config":   {floor: 4, redlock: []string{""}},
 	"lease":    {floor: 3, redlock: []string{""}},
 	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}},

@@ -1,11 +1,10 @@
-// Package clients knows the clients of this process. It performs CLIENT LIST, INFO, ID, KILL,
-// UNBLOCK, GETREDIR and TRACKINGINFO, which are about the proxy's own sessions. The upstream
+// Package clients knows the clients of this process, for CLIENT LIST and CLIENT KILL. The upstream
 // knows only its own connections, and not every session has one.
 //
 // A Hub holds one Client for each connected session. Its Entries are the same clients for
 // REDLOCK CLIENTS and the page. Each Client publishes what its session's goroutine knows
-// (Facts). Everything else is asked of the Session, whose methods say that any goroutine may
-// call them. status.go makes one line of CLIENT LIST of both; filters.go parses the arguments.
+// (Facts). Everything else is asked of the session, by methods that any goroutine may
+// call. status.go makes one line of CLIENT LIST of both; filters.go parses the arguments.
 // Both are free of I/O.
 //
 // # Two kinds of ids

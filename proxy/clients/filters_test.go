@@ -29,11 +29,11 @@ func TestParseList(t *testing.T) {
 		"CLIENT LIST x":               string(wire.ErrSyntax),
 		"CLIENT LIST ID 7 x":          string(errClientID),
 		"CLIENT LIST ID 07":           string(errClientID),
-		"CLIENT LIST ID 9" + nobody:   string(errClientID),
+		"CLIENT LIST ID 9" + Nobody:   string(errClientID),
 		"CLIENT LIST TYPE a\rb":       "-ERR Unknown client type 'a b'\r\n",
 		"CLIENT LIST TYPE nor\x00mal": "-ERR Unknown client type 'nor'\r\n",
 	} {
-		f, refusal := parseList(proxytest.Words(line))
+		f, refusal := ParseList(proxytest.Words(line))
 		got := string(refusal)
 		if refusal == "" {
 			got = fmt.Sprintf("%s %v", [...]string{"any", "normal", "replica", "pubsub", "master"}[f.kind], f.ids)
@@ -64,7 +64,7 @@ func TestKillFilters(t *testing.T) {
 		"CLIENT KILL USER alice ID 8 SKIPME no": "",
 		"CLIENT KILL MAXAGE 61 SKIPME no":       "b",
 		"CLIENT KILL MAXAGE 60 SKIPME no":       "a b",
-		"CLIENT KILL MAXAGE " + nobody:          "",
+		"CLIENT KILL MAXAGE " + Nobody:          "",
 		"CLIENT KILL ID":                        "", // the old form: an address like that
 		"CLIENT KILL ID 7 TYPE":                 string(wire.ErrSyntax),
 		"CLIENT KILL ID 0":                      string(errKillID),
@@ -75,7 +75,7 @@ func TestKillFilters(t *testing.T) {
 		"CLIENT KILL FOO bar":                   string(wire.ErrSyntax),
 		"CLIENT KILL TYPE foo":                  "-ERR Unknown client type 'foo'\r\n",
 	} {
-		f, refusal := parseKill(proxytest.Words(line))
+		f, refusal := ParseKill(proxytest.Words(line))
 		got := string(refusal)
 		if refusal == "" {
 			var ended []string
@@ -112,7 +112,7 @@ func TestLine(t *testing.T) {
 				Facts: Facts{
 					Settings: upstream.Settings{Name: "worker", DB: 4, Version: wire.RESP3, LibName: "redis-py", LibVersion: "5.2.1", NoEvict: true, NoTouch: true},
 					User:     "alice",
-					Queued:   2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, redirect: 9,
+					Queued:   2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, Redirect: 9,
 				},
 			},
 			"id=2 addr=a:1 laddr=l:2 fd=-1 name=worker age=90 idle=1 flags=OPxbtBeT db=4 sub=1 psub=2 ssub=3 multi=2 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=77 " +
@@ -121,70 +121,6 @@ func TestLine(t *testing.T) {
 	} {
 		if got := string(row.status.line(nil)); got != row.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, row.want)
-		}
-	}
-}
-
-// REDIRECT is found where Redis looks for it, and not in a prefix.
-func TestRedirectIn(t *testing.T) {
-	for line, want := range map[string]int{
-		"CLIENT TRACKING ON":                                   0,
-		"CLIENT TRACKING ON REDIRECT":                          0,
-		"CLIENT TRACKING ON REDIRECT 7":                        4,
-		"CLIENT TRACKING ON BCAST redirect 7":                  5,
-		"CLIENT TRACKING ON BCAST PREFIX REDIRECT":             0,
-		"CLIENT TRACKING ON BCAST PREFIX REDIRECT REDIRECT 7":  7,
-		"CLIENT TRACKING ON BCAST PREFIX a PREFIX b NOLOOP":    0,
-		"CLIENT TRACKING REDIRECT 7":                           0,
-		"CLIENT TRACKING ON OPTIN REDIRECT 7 PREFIX REDIRECT ": 5,
-	} {
-		if got := redirectIn(proxytest.Words(line)); got != want {
-			t.Errorf("%q: %d, not %d", line, got, want)
-		}
-	}
-}
-
-// TRACKINGINFO shows CLIENT CACHING although the upstream does not know of it yet.
-func TestShowCaching(t *testing.T) {
-	const end = "$8\r\nredirect\r\n:0\r\n$8\r\nprefixes\r\n*0\r\n"
-	for before, after := range map[string]string{
-		"*6\r\n$5\r\nflags\r\n*2\r\n$2\r\non\r\n$5\r\noptin\r\n" + end:                       "*6\r\n$5\r\nflags\r\n*3\r\n$2\r\non\r\n$5\r\noptin\r\n$11\r\ncaching-yes\r\n" + end,
-		"%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$6\r\noptout\r\n$6\r\nnoloop\r\n" + end:      "%3\r\n$5\r\nflags\r\n~4\r\n$2\r\non\r\n$6\r\noptout\r\n$10\r\ncaching-no\r\n$6\r\nnoloop\r\n" + end,
-		"%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$5\r\noptin\r\n$11\r\ncaching-yes\r\n" + end: "",
-		"%3\r\n$5\r\nflags\r\n~2\r\n$2\r\non\r\n$5\r\nbcast\r\n" + end:                       "",
-		"-NOPERM no\r\n": "",
-		"":               "",
-	} {
-		c := &Client{}
-		if got := string(c.showCaching([]byte(before))); got != before {
-			t.Errorf("without CACHING: %q", got)
-		}
-		c.facts.Caching = true
-		if after == "" {
-			after = before
-		}
-		if got := string(c.showCaching([]byte(before))); got != after {
-			t.Errorf("%q: got %q, want %q", before, got, after)
-		}
-	}
-}
-
-// TRACKINGINFO shows the proxy's id of the client that gets the messages.
-func TestShowRedirect(t *testing.T) {
-	const before, after = "*6\r\n$5\r\nflags\r\n*1\r\n$2\r\non\r\n$8\r\nredirect\r\n:", "\r\n$8\r\nprefixes\r\n*0\r\n"
-	for name, row := range map[string]struct {
-		redirect    int64
-		reply, want string
-	}{
-		"the upstream's id is replaced": {7, before + "123" + after, before + "7" + after},
-		"it redirects to nobody":        {0, before + "0" + after, before + "0" + after},
-		"an error":                      {7, "-NOPERM no\r\n", "-NOPERM no\r\n"},
-		"a reply that is cut":           {7, before, before},
-		"no reply":                      {7, "", ""},
-	} {
-		c := &Client{facts: Facts{redirect: row.redirect}}
-		if got := string(c.showRedirect([]byte(row.reply))); got != row.want {
-			t.Errorf("%s: %q, not %q", name, got, row.want)
 		}
 	}
 }

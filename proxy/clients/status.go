@@ -18,11 +18,10 @@ type Facts struct {
 	Queued      int    // commands after MULTI; -1: there was no MULTI
 	QueuedBytes int    // the memory that they take here
 	Monitors    bool
-	Tracks      bool // CLIENT TRACKING is on
-	Broadcast   bool // with BCAST
-	Caching     bool // CLIENT CACHING was sent for the next command
-
-	redirect int64
+	Tracks      bool  // CLIENT TRACKING is on
+	Broadcast   bool  // with BCAST
+	Caching     bool  // CLIENT CACHING was sent for the next command
+	Redirect    int64 // the client of CLIENT TRACKING REDIRECT, or 0
 }
 
 // status is everything that CLIENT LIST shows of a client.
@@ -104,7 +103,7 @@ func (s *status) line(dst []byte) []byte {
 	number(" multi-mem=", int64(s.QueuedBytes))
 	text(" rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=", s.commandName())
 	text(" user=", s.user())
-	number(" redir=", s.redirection())
+	number(" redir=", s.Redirection())
 	number(" resp=", int64(s.Version.Number()))
 	text(" lib-name=", s.LibName)
 	text(" lib-ver=", s.LibVersion)
@@ -121,12 +120,12 @@ func (s *status) commandName() string {
 	return s.command.Name
 }
 
-// redirection is the reply to CLIENT GETREDIR.
-func (f *Facts) redirection() int64 {
+// Redirection is the reply to CLIENT GETREDIR.
+func (f *Facts) Redirection() int64 {
 	if !f.Tracks {
 		return -1
 	}
-	return f.redirect
+	return f.Redirect
 }
 
 // addresses returns both addresses of a connection as Redis shows them. Both are the path if

@@ -29,7 +29,7 @@ func (h *Handler) performHere(name string, cmd wire.Command, to route.Route) {
 		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h, From: h.clients.Entry}
 		var reply []byte
 		if !to.Spec.Is(command.ForLockers) { // it shows other users' clients, as CLIENT LIST does
-			reply = []byte(h.clients.LacksRight("LIST"))
+			reply = []byte(h.lacksRight("LIST"))
 		}
 		if len(reply) == 0 {
 			h.Busy(func() { reply = h.service.Console.Do(h.Context(), nil, call) })

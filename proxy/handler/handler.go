@@ -128,7 +128,7 @@ func (v *Service) NewHandler(running context.Context, id int64, client net.Conn)
 	h.Session = session.New(running, v.env, id, client)
 	h.forgetLogin()
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
-	h.clients = clients.NewClient(v.Clients, listed{h}, h.facts())
+	h.clients = clients.NewClient(v.Clients, h.Session, h.facts())
 	return h
 }
 

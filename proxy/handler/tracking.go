@@ -17,7 +17,10 @@ func (h *Handler) performTracking(name string, cmd wire.Command, spec *command.S
 	switch {
 	case !h.mayAnswer(name, cmd.Args, spec):
 	case name == "client|tracking":
-		h.clients.Redirected(h.startTracking(h.clients.MapRedirect(cmd)))
+		mapped, redirect := h.mapRedirect(cmd)
+		if h.startTracking(mapped) {
+			h.tracking.Redirect = redirect
+		}
 	default:
 		if refusal := h.tracking.Cache(cmd.Args[2]); refusal != "" {
 			h.ReplyError(refusal)

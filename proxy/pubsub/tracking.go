@@ -18,7 +18,8 @@ import (
 
 // Tracking is a client's state of CLIENT TRACKING. The zero value is off.
 type Tracking struct {
-	Mode *Mode // nil: off
+	Mode     *Mode // nil: off
+	Redirect int64 // the client to which invalidations go, by the number of its session; 0: to itself
 
 	// Caching means that CLIENT CACHING was sent for the next command. The upstream gets
 	// it only if that command goes there; told means that it has got it.
