@@ -13,7 +13,7 @@
 // # From the socket to the reply
 //
 // Package server accepts a client and gives it a session (package session). The session reads commands
-// (packages conn and wire) and sends the replies in order. The session's handler (package handler)
+// (packages conn and wire) and sends the replies in order. Package handler runs the session and
 // knows what each command means. It decides who answers: the proxy itself, a transaction, the lock
 // masters (package lock), both planes, or the upstream (package upstream).
 //
@@ -22,7 +22,7 @@
 //     reload changes the rules, some keys change planes. Commands on these keys are refused for a
 //     while.
 //   - Transactions: the handler queues the commands after MULTI until the first command with a key
-//     decides the plane (route.Transaction). From then on the upstream gets each command as it comes.
+//     decides the plane (handler/multi.go). From then on the upstream gets each command as it comes.
 //     The lock masters get all of them at EXEC, as one request.
 //   - Upstream plane: commands that need no state of a connection use a few that all sessions share. A
 //     session opens its own at the first command that needs it, or at the first of all if the

@@ -192,7 +192,7 @@ func (h *Handler) publish() { h.clients.Publish(h.facts()) }
 
 func (h *Handler) facts() clients.Facts {
 	facts := clients.Facts{
-		Settings: h.client.Settings, Queued: h.transaction.Len(), QueuedBytes: h.transaction.bytes, Monitors: h.monitoring,
+		Settings: h.client.Settings, Queued: h.multi.len(), QueuedBytes: h.multi.memory, Monitors: h.monitoring,
 	}
 	if user := h.account.Load(); user != nil {
 		facts.User = user.Name

@@ -14,9 +14,8 @@
 //     authupstream.go lets the upstream judge them. Locks need no upstream, but their clients
 //     must log in: accepted.go remembers logins that the upstream has accepted.
 //   - info.go, script.go: INFO and SCRIPT, which concern both planes.
-//   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
-//     this package queues and sends. upstreamtransaction.go: once the upstream has the
-//     transaction.
+//   - multi.go, transaction.go: WATCH, and MULTI to EXEC. multi is a machine without I/O that decides about
+//     each command, and transaction.go does what it says.
 //   - subscribe.go, tracking.go: subscriptions and CLIENT TRACKING. Package pubsub sends what comes
 //     from the masters.
 //   - clients.go: CLIENT LIST, KILL and the like, which package clients performs.

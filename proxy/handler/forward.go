@@ -19,7 +19,7 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 		h.monitoring = h.Settle() && h.InPipe()
 	case "watch":
 		h.relay(cmd, upstream.Expectation{Count: 1})
-		h.watched.upstream = h.watched.upstream || spec.ArityOK(len(cmd.Args)) && h.Upstream() != nil
+		h.multi.watched.upstream = h.multi.watched.upstream || spec.ArityOK(len(cmd.Args)) && h.Upstream() != nil
 	case "client|setname":
 		if spec.ArityOK(len(cmd.Args)) && wire.IsClientName(cmd.Args[2]) {
 			h.client.SetName(cmd.Args[2]) // the upstream will accept it, too

@@ -98,19 +98,17 @@ type Handler struct {
 	service *Service
 	over    func() // is called when the session has ended
 
-	account     atomic.Pointer[config.Account] // its user; nil: it has not logged in. Any goroutine may read it
-	login       atomic.Int32                   // loginUnknown, loginRequired or loginDone
-	vouched     *vouched                       // an earlier login that the upstream has yet to confirm
-	client      upstream.ClientState
-	replies     wire.ReplyMode
-	lockReply   []byte // the last reply of the masters; its buffer is reused
-	lastRead    lastread.Memory
-	leases      atomic.Pointer[lease.Holder] // nil until locks may need leases
-	transaction transaction
-	watched     watched
-	generation  int // the router's Generation when transaction or watched began
-	tracking    pubsub.Tracking
-	listener    atomic.Pointer[pubsub.Listener] // nil while the client wants nothing from the masters
+	account   atomic.Pointer[config.Account] // its user; nil: it has not logged in. Any goroutine may read it
+	login     atomic.Int32                   // loginUnknown, loginRequired or loginDone
+	vouched   *vouched                       // an earlier login that the upstream has yet to confirm
+	client    upstream.ClientState
+	replies   wire.ReplyMode
+	lockReply []byte // the last reply of the masters; its buffer is reused
+	lastRead  lastread.Memory
+	leases    atomic.Pointer[lease.Holder] // nil until locks may need leases
+	multi     multi
+	tracking  pubsub.Tracking
+	listener  atomic.Pointer[pubsub.Listener] // nil while the client wants nothing from the masters
 	// outdatedAt is for subscriptions that were confirmed without the upstream, which does not know them. When
 	// timesReached has come to it, the upstream is back, and the client may miss messages that are published
 	// there. 0: there are none.
@@ -177,7 +175,7 @@ func (h *Handler) release() {
 	h.clients.Close()
 	h.stopListening()
 	h.endLeases()
-	h.forgetQueued()
+	h.forgetHeld()
 	h.forgetWatched()
 	h.client.Release()
 }

@@ -36,8 +36,8 @@ func (h *Handler) perform(cmd wire.Command) {
 		h.LeaveLoop()
 	}
 	h.Mute(h.replies.Next())
-	if !h.inTransaction() && !h.watched.any() {
-		h.generation = router.Generation
+	if !h.inTransaction() && !h.multi.watched.any() {
+		h.multi.generation = router.Generation
 	}
 	switch user := h.user(settings); {
 	case h.Ending(): // the client's user has been deleted
@@ -92,7 +92,7 @@ func (h *Handler) performJoined(name string, cmd wire.Command, to route.Route) b
 	case "multi":
 		h.performMulti(cmd, to.Spec)
 	case "exec", "discard":
-		h.replyUnlessRestricted(name, cmd.Args, route.StrayExec(name, cmd.Args))
+		h.replyUnlessRestricted(name, cmd.Args, strayExec(name, cmd.Args))
 	case "unwatch":
 		h.performUnwatch(cmd, to.Spec)
 	case "info":
@@ -215,7 +215,7 @@ func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 // upstream's replies and the masters' votes, or it leaves the loop itself. All others run on a
 // goroutine.
 func (h *Handler) isQuick(cmd wire.Command, to route.Route) bool {
-	if h.inTransaction() || h.watched.any() || h.InPipe() || h.listensToMasters() {
+	if h.inTransaction() || h.multi.watched.any() || h.InPipe() || h.listensToMasters() {
 		return false
 	}
 	return to.Plane == route.Locks || to.Ordinary && to.Plane == route.Upstream

@@ -10,19 +10,9 @@ import (
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
 )
-
-// A transaction holds the commands between MULTI and EXEC. The proxy answers MULTI, because
-// the plane is not known yet. route.Transaction decides about the plane.
-type transaction struct {
-	route.Transaction
-	multi []byte         // as the client spelled it, for a MONITOR on the upstream
-	calls []lock.Command // queued here, with copies of their arguments
-	bytes int            // the memory that calls take from the budget
-	size  int            // of the queued commands as they came
-	keys  int            // of these commands; one without a key counts, too
-}
 
 // These are rough sizes of what a queued command takes in addition to its bytes.
 const (
@@ -31,16 +21,16 @@ const (
 )
 
 // database returns the database of the next command's keys.
-func (h *Handler) database() int { return h.transaction.Database(h.client.DB) }
+func (h *Handler) database() int { return h.multi.database(h.client.DB) }
 
-func (h *Handler) inTransaction() bool { return h.transaction.State != route.NoTransaction }
+func (h *Handler) inTransaction() bool { return h.multi.state != outside }
 
-// performMulti performs MULTI outside a transaction.
+// performMulti performs MULTI outside a transaction. The proxy answers it, because the plane is not known yet.
 func (h *Handler) performMulti(cmd wire.Command, spec *command.Spec) {
 	if !h.mayAnswer("multi", cmd.Args, spec) {
 		return
 	}
-	h.transaction.State, h.transaction.multi = route.Held, bytes.Clone(cmd.Args[0])
+	h.multi.state, h.multi.name = held, bytes.Clone(cmd.Args[0])
 	h.awaitInvalidations()
 	h.Reply(wire.OK)
 }
@@ -55,80 +45,78 @@ func (h *Handler) performInTransaction(name string, cmd wire.Command, to route.R
 		if h.Settle() {
 			h.reset()
 		}
-	case name == "exec" && h.generation != h.Env.Active.Load().Router.Generation:
-		h.abort("") // this also sends DISCARD to an upstream that has the transaction
-		h.refuseTransaction(wire.ErrExecRules)
-	case name == "exec" && to.Plane != route.Upstream:
-		h.abort(wire.ErrExecCondition)
-	case h.subscribesToLocks(name, cmd.Args):
-		h.abort(wire.ErrSubscribeInMulti)
-	case h.transaction.State == route.AtUpstream:
-		h.continueUpstream(name, cmd, to)
-	case to.Spec == nil && h.transaction.State == route.Held:
-		// The upstream may have a module that knows the command.
-		h.decideUpstream(name, cmd, to)
 	default:
-		h.continueHere(name, cmd, to)
+		h.stepTransaction(name, cmd, to)
 	}
 }
 
-// continueHere is performInTransaction while the upstream does not have the transaction.
-func (h *Handler) continueHere(name string, cmd wire.Command, to route.Route) {
-	switch step, refusal := h.transaction.Next(name, cmd.Args, to, h.watched.offLocks(h.client.DB)); step {
-	case route.Queue:
-		h.queue(name, cmd, to)
-	case route.Check:
+// stepTransaction does what the machine says about a command.
+func (h *Handler) stepTransaction(name string, cmd wire.Command, to route.Route) {
+	m := &h.multi
+	step, refusal := m.next(multiCommand{
+		name: name, args: cmd.Args, to: to, db: h.client.DB, generation: h.Env.Active.Load().Router.Generation,
+		subscribes: h.subscribesToLocks(name, cmd.Args), connected: h.Upstream() != nil,
+	})
+	switch step {
+	case keep:
+		h.keep(name, cmd, to)
+	case check:
 		h.Reply(wire.Queued)
-	case route.ToUpstream:
-		h.decideUpstream(name, cmd, to)
-	case route.Execute:
-		h.executeHere(cmd)
-	case route.Discard:
+	case sendHeld:
+		if h.sendHeld(cmd) {
+			h.stepTransaction(name, cmd, to)
+		}
+	case forward:
+		h.noteLocking(cmd.Args, &to, h.service.Scripts.Learn(name, cmd.Args))
+		m.place(name, cmd.Args, to)
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	case forwardRefused:
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	case forwardUncounted:
+		if h.Settle() {
+			h.endTransaction()
+			h.relay(cmd, upstream.Expectation{Kind: upstream.Stream})
+		}
+	case execLocks:
+		h.executeOnLocks()
+	case execHeld:
+		h.executeHeld(cmd)
+	case execUpstream:
+		h.executeUpstream(cmd)
+	case execNothing:
+		h.leaveTransaction("*0\r\n")
+	case discard:
 		h.leaveTransaction(wire.OK)
-	case route.Refuse:
+	case discardUpstream:
+		h.endTransaction()
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	case refuse:
 		h.ReplyError(refusal)
-	case route.Abort:
+	case abort:
 		h.abort(refusal)
-	case route.End:
+	case end:
 		h.refuseTransaction(refusal)
 	}
 }
 
-// queue keeps a copy of a command for EXEC, and answers QUEUED.
-func (h *Handler) queue(name string, cmd wire.Command, to route.Route) {
-	t := &h.transaction
-	t.size, t.keys = t.size+len(cmd.Raw), t.keys+max(1, len(to.Keys))
-	memory := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
-	if refusal := h.hold(t.size+h.watched.bytes, memory); refusal != "" {
-		h.abort(refusal)
+// keep keeps a copy of a command for EXEC, and answers QUEUED.
+func (h *Handler) keep(name string, cmd wire.Command, to route.Route) {
+	m := &h.multi
+	if limit, refusal := m.grow(len(cmd.Raw), len(to.Keys), &h.Env.Active.Load().Limits); refusal != "" {
+		h.abort(h.reached(limit, refusal))
 		return
 	}
-	t.bytes += memory
+	memory := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
+	if !h.reserve(memory) {
+		h.abort(wire.ErrMemory)
+		return
+	}
+	m.memory += memory
 	args := cmd.CloneArgs()
-	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
-	t.Queued(name, args, to)
+	m.calls = append(m.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
+	m.place(name, args, to)
 	h.awaitInvalidations()
 	h.Reply(wire.Queued)
-}
-
-// hold takes memory for one more part of a transaction: a queued command or the value of a
-// watched key. size is that of all parts. It returns an error if a limit is reached. Until a
-// command decides the plane, the upstream may be the one to run the transaction.
-func (h *Handler) hold(size, memory int) wire.Error {
-	limits, locks := &h.Env.Active.Load().Limits, h.transaction.State == route.AtLocks
-	most, limit := limits.Transaction, config.LimitTransaction
-	if locks || len(h.watched.locks) > 0 {
-		most, limit = limits.LockCommand, config.LimitLockCommand
-	}
-	switch {
-	case int64(size) > most:
-		return h.reached(limit, wire.ErrTooLarge("transaction", limit))
-	case locks && h.transaction.keys > limits.LockKeys:
-		return h.reached(config.LimitLockKeys, wire.ErrLockKeys)
-	case !h.reserve(memory):
-		return wire.ErrMemory
-	}
-	return ""
 }
 
 // reached counts that a limit was reached, and returns the refusal.
@@ -137,67 +125,173 @@ func (h *Handler) reached(limit config.LimitName, refusal wire.Error) wire.Error
 	return refusal
 }
 
-// executeHere performs EXEC while the upstream does not have the transaction. If no command
-// had a key, the watched keys decide the plane.
-func (h *Handler) executeHere(cmd wire.Command) {
-	t := &h.transaction
+// sendHeld sends the upstream what is held, before the command that decided the plane. It returns false if
+// that is refused.
+func (h *Handler) sendHeld(cmd wire.Command) bool {
+	if !h.Settle() {
+		return false
+	}
+	if refusal := h.tryOpenFor(cmd); refusal != "" {
+		h.abort(refusal)
+		return false
+	}
+	h.insertHeld(upstream.ToNobody)
+	return true
+}
+
+// insertHeld makes the transaction the upstream's.
+func (h *Handler) insertHeld(to upstream.Destination) {
+	text, count := h.multi.commands()
+	h.forgetHeld()
+	h.multi.state = atUpstream
+	h.sendCaching()
+	h.Insert(text, upstream.Expectation{To: to, Count: count})
+}
+
+// executeHeld performs EXEC on the upstream if no command had a key. The upstream gets
+// the commands only now, but the client has already got QUEUED for each of them. If the
+// upstream refuses one, EXEC's error says why, as Redis does for a refusal at EXEC.
+func (h *Handler) executeHeld(cmd wire.Command) {
+	if !h.Settle() {
+		return
+	}
+	if refusal := h.TryOpen(); refusal != "" {
+		h.endTransaction()
+		h.ReplyError(refusal)
+		return
+	}
+	h.insertHeld(upstream.ToOwner)
+	replies, ok := h.Settled()
+	if !ok {
+		return
+	}
+	refused := bytes.Clone(wire.FirstError(replies))
+	if refused == nil {
+		h.executeUpstream(cmd)
+		return
+	}
+	h.endTransaction()
+	reply, ok := h.Ask(cmd.AsArray())
+	if !ok {
+		return
+	}
+	if wire.Error(reply) == wire.ErrExecAbort {
+		reply = append([]byte(wire.ErrExecAbortOf), refused[1:]...)
+	}
+	h.ReplyBytes(reply)
+}
+
+// executeUpstream performs EXEC on the upstream. The proxy collects and reads the reply only
+// if the transaction has a SELECT.
+func (h *Handler) executeUpstream(cmd wire.Command) {
+	selects := h.multi.selects
+	h.endTransaction()
+	if len(selects) == 0 {
+		h.relay(cmd, upstream.Expectation{Count: 1})
+		return
+	}
+	h.Insert(cmd.AsArray(), upstream.Expectation{To: upstream.ToOwner, Count: 1})
+	reply, ok := h.Settled()
 	switch {
-	case t.State == route.Aborted:
-		h.refuseTransaction(wire.ErrExecAbort)
-	case t.State == route.AtLocks:
-		h.executeOnLocks()
-	case len(h.watched.locks) > 0 && len(cmd.Args) > 1:
-		h.refuseTransaction(wire.ErrCrossLock)
-	case len(h.watched.locks) > 0:
-		if refusal := t.RefusesLocks(h.watched.offLocks(h.client.DB)); refusal != "" {
-			h.refuseTransaction(refusal)
+	case !ok:
+		return
+	case reply == nil:
+		h.selectAgain(selects)
+		h.ReplyError(wire.ErrUpstreamReply)
+		return
+	}
+	elements, _ := resp.Elements(reply)
+	h.client.DB = databaseAfter(selects, h.client.DB, elements)
+	h.ReplyBytes(reply)
+}
+
+// selectAgain is called after an EXEC whose reply was too large to keep, so that its
+// database is unknown. It sends the SELECTs again; they lead to the same database.
+func (h *Handler) selectAgain(selects []queuedSelect) {
+	for _, selected := range selects {
+		reply, ok := h.Ask(wire.SelectCommand(selected.db))
+		if !ok {
 			return
 		}
-		h.executeOnLocks()
-	case len(t.calls) == 0 && len(cmd.Args) == 1 && h.Upstream() == nil:
-		h.leaveTransaction("*0\r\n")
-	default:
-		h.executeKeyless(cmd)
+		if reply[0] == '+' {
+			h.client.DB = selected.db
+		}
 	}
 }
 
-// leaveTransaction ends a transaction that the upstream does not have, and answers text. It
-// also ends the upstream's WATCH, as EXEC and DISCARD do.
+// executeOnLocks performs EXEC on the masters. They run the whole transaction as one script.
+func (h *Handler) executeOnLocks() {
+	if !h.Settle() {
+		return
+	}
+	m := &h.multi
+	t := lock.Transaction{DB: h.client.DB, Commands: m.calls, Watches: m.watched.locks, Leases: h.holder(), Version: h.client.Version}
+	copies, ok := h.holdCopies(m.memory)
+	if !ok {
+		h.refuseTransaction(wire.ErrMemory)
+		return
+	}
+	defer h.Env.Budget.Release(copies)
+	for i := range t.Commands {
+		t.Commands[i].Version = t.Version
+	}
+	h.busyOnLocks(func() {
+		h.trackLocks(t.Commands...)
+		h.lockReply = h.service.Locks.Exec(h.Context(), h.lockReply[:0], t)
+	})
+	h.leaveTransaction(string(h.lockReply))
+}
+
+// leaveTransaction ends a transaction, and answers text.
 func (h *Handler) leaveTransaction(text string) {
-	if h.endedTransaction() {
+	if h.leftTransaction() {
 		h.Reply(text)
 	}
 }
 
 // refuseTransaction is leaveTransaction with an error as the reply.
 func (h *Handler) refuseTransaction(refusal wire.Error) {
-	if h.endedTransaction() {
+	if h.leftTransaction() {
 		h.ReplyError(refusal)
 	}
 }
 
-// endedTransaction ends the transaction and the upstream's WATCH. It returns false if the
-// session has ended.
-func (h *Handler) endedTransaction() bool {
+// leftTransaction ends a transaction, also at the upstream, and the upstream's WATCH, as EXEC and DISCARD do.
+// It returns false if the session has ended.
+func (h *Handler) leftTransaction() bool {
 	if !h.Settle() {
 		return false
 	}
-	if h.watched.upstream {
+	h.endAtUpstream()
+	if h.multi.watched.upstream {
 		h.Insert(resp.AppendCommand(nil, "UNWATCH"), upstream.Expectation{To: upstream.ToNobody, Count: 1})
 	}
 	h.endTransaction()
 	return true
 }
 
-func (h *Handler) endTransaction() {
-	h.forgetQueued()
-	h.forgetWatched()
-	h.transaction = transaction{}
+// endAtUpstream ends a transaction that the upstream has.
+func (h *Handler) endAtUpstream() {
+	if h.multi.state == atUpstream {
+		h.Insert(resp.AppendCommand(nil, "DISCARD"), upstream.Expectation{To: upstream.ToNobody, Count: 1})
+		h.multi.watched.upstream = false
+	}
 }
 
-func (h *Handler) forgetQueued() {
-	h.Env.Budget.Release(h.transaction.bytes)
-	h.transaction.calls, h.transaction.bytes = nil, 0
+func (h *Handler) endTransaction() {
+	h.forgetHeld()
+	h.forgetWatched()
+	h.multi = multi{}
+}
+
+func (h *Handler) forgetHeld() {
+	h.Env.Budget.Release(h.multi.memory)
+	h.multi.calls, h.multi.memory = nil, 0
+}
+
+func (h *Handler) forgetWatched() {
+	h.Env.Budget.Release(h.multi.watched.memory)
+	h.multi.watched = watched{}
 }
 
 // abort refuses a command. An open transaction is then aborted, too. If the command is EXEC, the
@@ -210,17 +304,61 @@ func (h *Handler) abort(refusal wire.Error) {
 	if !h.Settle() {
 		return
 	}
-	if h.transaction.State == route.AtUpstream {
-		h.Insert(resp.AppendCommand(nil, "DISCARD"), upstream.Expectation{To: upstream.ToNobody, Count: 1})
-		h.watched.upstream = false
-	}
 	if h.inTransaction() {
-		h.forgetQueued()
-		h.transaction = transaction{Transaction: route.Transaction{State: route.Aborted}}
+		h.endAtUpstream()
+		h.forgetHeld()
+		h.multi = multi{state: aborted, generation: h.multi.generation, watched: h.multi.watched}
 		if refusal != "" && h.spec.Is(command.Conditions) {
 			h.refuseTransaction(refusal.Refusing("exec"))
 			return
 		}
 	}
 	h.ReplyError(refusal)
+}
+
+// performWatch performs WATCH on lock keys: it reads their values on the masters.
+func (h *Handler) performWatch(cmd wire.Command, spec *command.Spec) {
+	if !h.mayAnswer("watch", cmd.Args, spec) {
+		return
+	}
+	w := &h.multi.watched
+	if len(w.locks) > 0 && w.db != h.client.DB {
+		h.ReplyError(wire.ErrWatchDatabase)
+		return
+	}
+	var look *redlock.Watch
+	var refusal wire.Error
+	h.busyOnLocks(func() { look, refusal = h.service.Locks.Watch(h.Context(), h.client.DB, cmd.Args[1:]) })
+	if refusal != "" {
+		h.ReplyError(refusal)
+		return
+	}
+	size := look.Size()
+	if int64(size+w.memory) > h.Env.Active.Load().Limits.LockCommand {
+		h.ReplyError(h.reached(config.LimitLockCommand, wire.ErrTooLarge("content of the watched keys", config.LimitLockCommand)))
+		return
+	}
+	if !h.reserve(size) {
+		h.ReplyError(wire.ErrMemory)
+		return
+	}
+	w.locks, w.db, w.memory = append(w.locks, look), h.client.DB, w.memory+size
+	h.Reply(wire.OK)
+}
+
+// performUnwatch performs UNWATCH on both planes. It does not open an upstream connection,
+// because a closed one watches nothing.
+func (h *Handler) performUnwatch(cmd wire.Command, spec *command.Spec) {
+	refusal := spec.Check(cmd.Args)
+	if refusal == "" {
+		h.forgetWatched()
+	}
+	switch {
+	case h.Upstream() != nil:
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	case refusal != "":
+		h.ReplyError(refusal)
+	default:
+		h.Reply(wire.OK)
+	}
 }

@@ -14,6 +14,6 @@ func (h *Handler) noteLocking(args [][]byte, to *route.Route, script scripts.Sha
 	}
 	h.service.Unruled.See(&unruled.Command{
 		Name: to.Spec.Name, Args: args, Keys: to.Keys, DB: h.database(), Script: script, Now: h.Env.Clock.Now(),
-		Connection: h.ID(), Library: h.client.LibName, Watches: h.watched.upstream, Ignored: h.Env.Active.Load().Config.Ignore,
+		Connection: h.ID(), Library: h.client.LibName, Watches: h.multi.watched.upstream, Ignored: h.Env.Active.Load().Config.Ignore,
 	})
 }

@@ -6,8 +6,6 @@
 //     the lock's companions and go where the lock goes (companions.go).
 //   - A Router holds the rules and the table of commands. Router.Route finds a
 //     command's keys and its plane. It allocates nothing for the usual commands.
-//   - A Transaction decides about the plane of the commands between MULTI and EXEC, and
-//     what EXEC's reply means for the database.
 //   - When the rules change, some keys change planes. An old lock may still live on
 //     the plane that such a key left. So the proxy refuses commands on the key for
 //     as long as an old lock may live. HeldBack and Moving return that time

@@ -30,11 +30,11 @@ type Route struct {
 	Keys  []int         // the indexes of the arguments that are keys
 	Lock  []bool        // for each of Keys, whether it is a lock key
 
-	// malformed is true if the arguments do not say where the keys are: there are
+	// Malformed is true if the arguments do not say where the keys are: there are
 	// too few, too many, or the count of keys is wrong. Keys then holds all that may
 	// have been meant as keys. If one of them is a lock key, the plane is Locks, and
 	// the command can only be answered with Redis's error.
-	malformed bool
+	Malformed bool
 	// Ordinary is true if the plane depends on one key only, and on nothing else.
 	Ordinary bool
 	// Elsewhere is true if the command moves or copies a lock key to another
@@ -92,7 +92,7 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 	var space [inlineKeys]int
 	keys, exact := spec.AppendKeys(space[:0], args)
 	named := len(keys)
-	to := Route{Spec: spec, malformed: !exact}
+	to := Route{Spec: spec, Malformed: !exact}
 	var lockSpace [inlineKeys]bool
 	lock, locks := lockSpace[:0], 0
 	for _, at := range keys {

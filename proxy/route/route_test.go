@@ -33,7 +33,7 @@ func describe(to Route) string {
 		keys = append(keys, fmt.Sprint(at, mark))
 	}
 	text := planeNames[to.Plane] + " " + strings.Join(keys, ",")
-	if to.malformed {
+	if to.Malformed {
 		text += "!"
 	}
 	if to.Reserved {
@@ -286,7 +286,7 @@ func FuzzRoute(f *testing.F) {
 				t.Fatalf("%s with lock keys", describe(to))
 			}
 		case Locks:
-			if locks == 0 || locks < len(to.Keys) && !to.malformed {
+			if locks == 0 || locks < len(to.Keys) && !to.Malformed {
 				t.Fatalf("%s without a lock key, or with others", describe(to))
 			}
 		default:
