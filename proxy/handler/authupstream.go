@@ -153,6 +153,7 @@ func (h *Handler) TryOpen() (refusal wire.Error) {
 	known, failure := h.Open(settings.DialUpstream, login)
 	switch {
 	case failure == nil:
+		h.plain = nil
 		if known && login.Claim != nil {
 			h.accept(h.says())
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // performOnUpstream forwards a command as it came, and says which replies it expects.
-func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Route, settings *config.Settings) {
 	spec := to.Spec
 	switch name {
 	case "monitor":
@@ -30,7 +30,7 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 			h.ReplyError(wire.ErrWaitShared)
 			return
 		}
-		h.forwardForReply(cmd, to)
+		h.forwardForReply(cmd, to, settings)
 	case "eval", "eval_ro", "evalsha", "evalsha_ro":
 		h.noteLocking(cmd.Args, &to, h.service.Scripts.Learn(name, cmd.Args))
 		h.relay(cmd, upstream.Expectation{Count: 1})
@@ -41,16 +41,16 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 		case spec == nil && wire.IsForgedRequest(cmd.Args[0]):
 			h.End(session.ForgedRequest)
 		default:
-			h.forwardForReply(cmd, to)
+			h.forwardForReply(cmd, to, settings)
 		}
 	}
 }
 
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
-func (h *Handler) forwardForReply(cmd wire.Command, to route.Route) {
+func (h *Handler) forwardForReply(cmd wire.Command, to route.Route, settings *config.Settings) {
 	spec := to.Spec
 	h.noteLocking(cmd.Args, &to, scripts.Shape{})
-	if settings := h.Env.Active.Load(); spec.Is(command.Shareable) && h.mayShare(settings) {
+	if spec.Is(command.Shareable) && (h.plain == settings || h.mayShare(settings)) {
 		yes, refusal := h.Share(cmd, h.client.Version, settings)
 		if refusal != "" {
 			h.ReplyError(refusal)

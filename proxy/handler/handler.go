@@ -116,7 +116,8 @@ type Handler struct {
 	monitoring  bool
 	sharedWrite bool // a write went over a shared connection, so WAIT cannot be answered
 	clients     *clients.Client
-	spec        *command.Spec // of the last command
+	spec        *command.Spec    // of the last command
+	plain       *config.Settings // isPlain by these; nil: it may not be
 }
 
 // NewHandler makes the Handler of a client that has connected. It owns the connection, and ends with

@@ -32,6 +32,10 @@ func (h *Handler) perform(cmd wire.Command) {
 	h.Doing(name)
 	h.spec = to.Spec
 	h.clients.Doing(to.Spec)
+	if h.plain == settings && to.Ordinary && to.Plane == route.Upstream && !to.Reserved {
+		h.forwardForReply(cmd, to, settings)
+		return
+	}
 	if !h.isQuick(cmd, to) {
 		h.LeaveLoop()
 	}
@@ -64,16 +68,28 @@ func (h *Handler) perform(cmd wire.Command) {
 	case h.inTransaction():
 		h.performInTransaction(name, cmd, to)
 	case to.Ordinary && to.Plane == route.Upstream: // nearly all commands
-		h.forwardForReply(cmd, to)
+		h.forwardForReply(cmd, to, settings)
 	case h.performHandshake(name, cmd, to.Spec):
 	case h.performJoined(name, cmd, to):
 	default:
-		h.performKeyed(name, cmd, to)
+		h.performKeyed(name, cmd, to, settings)
 	}
 	h.tracked(name)
 	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(command.Conditions) {
 		h.publish() // other commands change nothing of it
 	}
+	if h.plain = nil; h.isPlain(settings) {
+		h.plain = settings
+	}
+}
+
+// isPlain tells whether an ordinary command on the client's next key of the upstream needs no look at anything
+// but its route: the user may send it, no mode or transaction holds it back, it is answered, and it may share.
+func (h *Handler) isPlain(settings *config.Settings) bool {
+	user := h.account.Load()
+	return user != nil && user.May == config.RightBoth && settings.Users.Has(user) && h.vouched == nil &&
+		h.replies == (wire.ReplyMode{}) && !h.Muted() && !h.inTransaction() && !h.multi.watched.any() &&
+		!settings.Router.HoldsBack() && h.mayShare(settings)
 }
 
 // unknownOnLocks refuses an unknown command that names a lock key. It uses Redis's words, unless
@@ -124,7 +140,7 @@ func (h *Handler) performClusterAlone(name string) bool {
 }
 
 // performKeyed sends a command to the plane of its keys.
-func (h *Handler) performKeyed(name string, cmd wire.Command, to route.Route) {
+func (h *Handler) performKeyed(name string, cmd wire.Command, to route.Route, settings *config.Settings) {
 	switch {
 	case to.Plane == route.Locks && name == "watch":
 		h.performWatch(cmd, to.Spec)
@@ -135,7 +151,7 @@ func (h *Handler) performKeyed(name string, cmd wire.Command, to route.Route) {
 	case to.Plane == route.Cross:
 		h.replyUnlessRestricted(name, cmd.Args, wire.ErrCrossLock)
 	default:
-		h.performOnUpstream(name, cmd, to)
+		h.performOnUpstream(name, cmd, to, settings)
 	}
 }
 
