@@ -37,23 +37,23 @@ func NewBatch(to *Member, input *conn.Input, beforeSend func(commands int)) *Bat
 	return &Batch{to: to, input: input, beforeSend: beforeSend}
 }
 
-// Forward adds the command last consumed from the input, and nothing that stands between
-// it and the one before.
+// Forward adds the command last consumed from the input, and nothing that stands between it and the
+// one before. What cannot go in one write with it is sent before it is expected: on a shared connection
+// a turn that enters before its command may get the reply to another member's.
 func (b *Batch) Forward(cmd wire.Command, e Expectation) {
-	if from := b.input.Offset() - len(cmd.Raw); b.from < b.until && b.until != from {
+	from := b.input.Offset() - len(cmd.Raw)
+	isInline := cmd.Raw[0] != '*'
+	if b.from < b.until && (isInline || b.until != from) {
 		b.Send()
 	}
 	b.expect(e)
 	b.forwarded++
-	if cmd.Raw[0] != '*' {
-		if b.from < b.until {
-			b.Send()
-		}
+	if isInline {
 		b.inserted = append(b.inserted, cmd.AsArray()...)
 		return
 	}
 	if b.from == b.until {
-		b.from = b.input.Offset() - len(cmd.Raw)
+		b.from = from
 	}
 	b.until = b.input.Offset()
 }
