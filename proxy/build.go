@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/blocking"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
@@ -27,6 +26,7 @@ import (
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
+	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 )
@@ -86,9 +86,15 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Log:           p.log,
 		Starting:      starting, Draining: p.lives.Done(),
 		Journal: p.journal, IsSlow: p.isSlow, Leases: p.leases,
-		Changes: blocking.Changes{
+		Changes: waiting.Changes{
 			Available: p.locker.TrackingAvailable,
-			Subscribe: func(onEvent func(redlock.Event)) blocking.Tracker { return p.locker.Subscriber(onEvent) },
+			Subscribe: func(changed func(key []byte)) waiting.Tracker {
+				return p.locker.Subscriber(func(e redlock.Event) {
+					if e.Kind == redlock.EventChanged {
+						changed(e.Key)
+					}
+				})
+			},
 		},
 	})
 	p.unruled = unruled.New(p.log)

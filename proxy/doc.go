@@ -33,8 +33,8 @@
 //     upstream.
 //
 // Package clients knows the sessions of the process, for
-// CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package blocking makes BLPOP
-// wait on lock keys. Package queue holds acquires back (wait). Package lease renews and releases locks
+// CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package waiting keeps the lines
+// of acquires (wait) and of BLPOP on lock keys. Package lease renews and releases locks
 // (renew, on_disconnect). Package lastread remembers what a client has read of a lock. Package unruled
 // looks for locks among the forwarded commands, because no rule may match them. Package console
 // answers REDLOCK, and package journal remembers clients and verdicts for it. Package wire has every

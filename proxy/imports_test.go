@@ -105,7 +105,6 @@ var rooms = map[string]room{
 	"config":   {floor: 4, redlock: []string{""}},
 	"lease":    {floor: 3, redlock: []string{""}},
 	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}},
-	"blocking": {floor: 3, redlock: []string{""}},
 	"unruled":  {floor: 4, redlock: []string{"resp"}},
 	"pubsub":   {floor: 6, redlock: []string{"", "loop", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
@@ -115,7 +114,7 @@ var rooms = map[string]room{
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2, redlock: []string{"loop"}},
-	"queue":    {floor: 2},
+	"waiting":  {floor: 2},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"holds":    {floor: 1},

@@ -52,7 +52,7 @@ var subjects = []subject{
 	}},
 	{dir: "proxy/lock", judges: []string{"proxy/lock", "proxy"}},
 	{dir: "proxy/lease", judges: []string{"proxy/lease", "proxy"}},
-	{dir: "proxy/queue", judges: []string{"proxy/queue", "proxy"}},
+	{dir: "proxy/waiting", judges: []string{"proxy/waiting", "proxy"}},
 }
 
 var (

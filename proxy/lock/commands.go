@@ -160,7 +160,7 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 	request := p.runRequest(call)
 	request.Args, request.Deletes = args, call.deletes(time.Now())
 	if call.Route.Spec.Blocking() {
-		return answer{kind: redlock.KindRun, outcome: p.blocked.Run(ctx, request, p.Locker.Run), reads: readsReply}
+		return answer{kind: redlock.KindRun, outcome: p.runBlocking(ctx, request), reads: readsReply}
 	}
 	return p.examine(ctx, request, call.Leases, nil)
 }

@@ -29,9 +29,8 @@
 //
 // # Who asks again
 //
-// Package blocking repeats a blocking command until it gets something. Package queue
-// repeats an acquire whose rule has a wait, when its turn in the line of its lock comes
-// (inline.go). Package redlock decides how often a request asks one master. A client may
+// A blocking command (blocking.go), and an acquire whose rule has a wait (inline.go), ask
+// again when their turn in the line of their key comes (package waiting). Package redlock decides how often a request asks one master. A client may
 // repeat a command that got no decision.
 //
 // # Goroutines and locks

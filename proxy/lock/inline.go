@@ -6,32 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"redlock-proxy/proxy/blocking"
 	"redlock-proxy/proxy/metrics"
-	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
 // If a rule has a wait, an acquire that is refused stays in the line of its lock (package
-// queue) until it is granted or its time is over. The masters decide each grant as they
+// waiting) until it is granted or its time is over. The masters decide each grant as they
 // always do.
-
-func newQueue(c blocking.Changes, draining <-chan struct{}) *queue.Queue {
-	heard := queue.Config{Available: c.Available, Closing: draining}
-	if c.Subscribe != nil {
-		heard.Subscribe = func(changed func(key []byte)) queue.Tracker {
-			return c.Subscribe(func(e redlock.Event) {
-				if e.Kind == redlock.EventChanged {
-					changed(e.Key)
-				}
-			})
-		}
-	}
-	return queue.New(heard)
-}
 
 // shortestInLine is the shortest TTL of a lock that is worth waiting for. The masters may
 // refuse a shorter one although nobody holds it. Then it would hold up its line.
@@ -61,7 +46,7 @@ func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rul
 			return answer{kind: redlock.KindAcquire, outcome: o, reads: reads}
 		}
 	}
-	line := queue.Request{DB: r.DB, Keys: [][]byte{r.Key}, Wait: rule.Wait}
+	line := waiting.Request{DB: r.DB, Keys: [][]byte{r.Key}, Wait: rule.Wait}
 	return p.inLine(ctx, line, rule, try, unheard, answer.result)
 }
 
@@ -74,15 +59,15 @@ func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunReques
 	if rule == nil || r.ReadOnly {
 		return run()
 	}
-	result := func(a answer) queue.Result { return a.resultOn(locks) }
+	result := func(a answer) waiting.Result { return a.resultOn(locks) }
 	if !p.Scripts.Acquires(text) {
 		a := run()
-		if result(a) == queue.Granted {
+		if result(a) == waiting.Granted {
 			p.Scripts.Acquired(text)
 		}
 		return a
 	}
-	return p.inLine(ctx, queue.Request{DB: r.DB, Keys: locks, Wait: rule.Wait, Looks: true}, rule, run, run, result)
+	return p.inLine(ctx, waiting.Request{DB: r.DB, Keys: locks, Wait: rule.Wait, AtOnce: true}, rule, run, run, result)
 }
 
 // scriptWaitsFor returns those of a script's KEYS whose rule has a wait, and the first such
@@ -106,7 +91,7 @@ func (p *Plane) scriptWaitsFor(call Command) (rule *route.Rule, locks [][]byte) 
 
 // inLine makes a try each time that it is the request's turn. It returns the answer of the
 // last try, or of unheard if there was none.
-func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, try, unheard func() answer, result func(answer) queue.Result) (a answer) {
+func (p *Plane) inLine(ctx context.Context, r waiting.Request, rule *route.Rule, try, unheard func() answer, result func(answer) waiting.Result) (a answer) {
 	loop.FromContext(ctx).Leave()
 	began, outcome := time.Now(), metrics.WaitError // as after a panic
 	var ended func(outcome string, after time.Duration)
@@ -115,61 +100,62 @@ func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, t
 			ended(outcome, time.Since(began))
 		}
 	}()
-	end := p.queue.Serve(ctx, r, func() { ended = p.Meter.Waits(rule.Label()) }, func() queue.Result {
+	r.Closing, r.Waits = p.Draining, func() { ended = p.Meter.Waits(rule.Label()) }
+	tried := p.lines.Serve(ctx, r, func() waiting.Result {
 		a = try()
 		return result(a)
 	})
 	switch {
-	case end == queue.Gone || ctx.Err() != nil && result(a) != queue.Granted: // a grant has a lease
+	case ctx.Err() != nil && result(a) != waiting.Granted: // a grant has a lease
 		outcome = metrics.WaitGone
 		return answer{kind: redlock.KindAcquire, outcome: redlock.Outcome{Verdict: redlock.NoQuorum, Abandoned: true}}
-	case end == queue.Unheard:
+	case !tried:
 		a = unheard()
 	}
 	switch result(a) {
-	case queue.Granted:
+	case waiting.Granted:
 		outcome = metrics.WaitGranted
-	case queue.Refused:
+	case waiting.Refused:
 		outcome = metrics.WaitRefused
 	}
 	return a
 }
 
 // result is what a try came to for those who wait for the same lock.
-func (a answer) result() queue.Result {
+func (a answer) result() waiting.Result {
 	switch {
 	case a.took():
-		return queue.Granted
+		return waiting.Granted
 	case a.rejected == "" && a.outcome.Verdict == redlock.Lost && a.outcome.Err == "":
-		return queue.Refused
+		return waiting.Refused
 	}
-	return queue.Undecided
+	return waiting.Undecided
 }
 
 // resultOn is result for a script that acquires these locks: it created one, or changed
 // nothing although one exists.
-func (a answer) resultOn(locks [][]byte) queue.Result {
+func (a answer) resultOn(locks [][]byte) waiting.Result {
 	among := func(key []byte) bool {
 		return slices.ContainsFunc(locks, func(lock []byte) bool { return bytes.Equal(lock, key) })
 	}
 	switch {
 	case a.rejected != "" || a.outcome.Verdict == redlock.NoQuorum:
 	case slices.ContainsFunc(a.outcome.Effects, func(e redlock.Effect) bool { return e.Change == redlock.KeyCreated && among(e.Key) }):
-		return queue.Granted
+		return waiting.Granted
 	case a.outcome.Verdict == redlock.Lost, len(a.outcome.Effects) == 0 && slices.ContainsFunc(a.outcome.Kept, among):
-		return queue.Refused
+		return waiting.Refused
 	}
-	return queue.Undecided
+	return waiting.Undecided
 }
 
 // handOver tells the lines that a command may have freed their locks.
 func (p *Plane) handOver(a answer, calls ...Command) {
-	if p.queue.Empty() || !a.mayFree() {
+	if !a.mayFree() {
 		return
 	}
 	for _, call := range calls {
 		for _, key := range call.Keys() {
-			p.queue.Released(call.DB, key)
+			p.lines.Released(call.DB, key)
 		}
 	}
 }

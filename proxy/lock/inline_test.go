@@ -9,10 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/proxy/blocking"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -21,7 +20,7 @@ import (
 type fakeLock struct {
 	fakeLockerPlane
 	draining chan struct{}
-	onEvent  func(redlock.Event)
+	changed  func(key []byte)
 
 	mu     sync.Mutex
 	holder string // "": the lock is free; "?": nobody can know
@@ -31,17 +30,16 @@ func newFakeLock() *fakeLock {
 	x := &fakeLock{draining: make(chan struct{})}
 	x.fakeLockerPlane = newFakeLockerPlane(x.answer,
 		route.Rule{Match: "now", DB: route.AnyDB}, route.Rule{Match: "*", DB: route.AnyDB, Wait: 2 * time.Second})
-	x.queue = newQueue(blocking.Changes{Available: func() bool { return true }, Subscribe: func(onEvent func(redlock.Event)) blocking.Tracker {
-		x.onEvent = onEvent
+	x.Draining = x.draining
+	x.lines = waiting.New(waiting.Changes{Available: func() bool { return true }, Subscribe: func(changed func(key []byte)) waiting.Tracker {
+		x.changed = changed
 		return allKeys{}
-	}}, x.draining)
+	}})
 	return x
 }
 
 // change announces that a key has changed on the masters.
-func (x *fakeLock) change(key string) {
-	x.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
-}
+func (x *fakeLock) change(key string) { x.changed([]byte(key)) }
 
 // allKeys is a Tracker that tracks every key.
 type allKeys struct{}
@@ -357,7 +355,7 @@ func TestAScriptWaitsForItsKeysOnly(t *testing.T) {
 	}
 }
 
-// The queue's limits are those of the rule that is active when the acquire comes.
+// The limits of a wait are those of the rule that is active when the acquire comes.
 func TestAReloadAppliesToTheNextAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeLock()
@@ -369,5 +367,3 @@ func TestAReloadAppliesToTheNextAcquire(t *testing.T) {
 		a.Want(t, nothing, 2*time.Second)
 	})
 }
-
-var _ queue.Tracker = blocking.Tracker(nil)

@@ -8,16 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/blocking"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/holds"
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/metrics"
-	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/scripts"
+	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
@@ -55,9 +54,8 @@ type Meter interface {
 // it.
 type Plane struct {
 	Config
-	blocked *blocking.Room
-	queue   *queue.Queue // of acquires whose rule has a wait
-	times   *holds.Times
+	lines *waiting.Lines
+	times *holds.Times
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // the warnings that were logged, see firstTime
@@ -98,7 +96,7 @@ type Config struct {
 	Starting <-chan struct{}
 	// Draining is closed when no acquire may wait for its lock any longer; nil: never.
 	Draining <-chan struct{}
-	Changes  blocking.Changes
+	Changes  waiting.Changes
 	Leases   *lease.Keeper                 // nil: there are no leases
 	Journal  *journal.Journal              // remembers how commands end; may be nil
 	IsSlow   func(took time.Duration) bool // tells whether a command that took so long is slow
@@ -107,7 +105,7 @@ type Config struct {
 // New makes a plane. Everything but Starting, Draining, Changes, Leases and Journal must be
 // given, and IsSlow with a Journal.
 func New(c Config) *Plane {
-	return &Plane{Config: c, blocked: blocking.New(c.Changes), queue: newQueue(c.Changes, c.Draining), times: holds.New()}
+	return &Plane{Config: c, lines: waiting.New(c.Changes), times: holds.New()}
 }
 
 // Parks tells whether Do may run on the loop of the task in its context. An acquire and a script
@@ -316,7 +314,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 	case "hscan", "sscan", "zscan":
 		return p.scanElements(ctx, call, name)
 	case "xread", "xreadgroup":
-		if blocking.ReadBlocks(call.Args) {
+		if readBlocks(call.Args) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name+" with block"))
 		}
 		return p.examine(ctx, p.runRequest(call), call.Leases, nil)

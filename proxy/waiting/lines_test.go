@@ -1,4 +1,4 @@
-package queue
+package waiting
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // masters are fake masters with locks, which announce changes.
 type masters struct {
 	*testing.T
-	queue     *Queue
+	lines     *Lines
 	changed   func(key []byte)
 	available atomic.Bool
 	closing   chan struct{}
@@ -23,26 +23,27 @@ type masters struct {
 
 	mu      sync.Mutex
 	holders map[string]string // by database and key
+	lists   map[string]int    // elements by key
 	unknown bool              // nobody can know who holds a lock
 	tries   []string
 	ends    []string
 	tracked []string
 }
 
-// queueing runs a test in fake time. At its end nobody may be in line.
-func queueing(t *testing.T, test func(m *masters)) {
+// waiting runs a test in fake time. At its end nobody may be in line.
+func waiting(t *testing.T, test func(m *masters)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m := &masters{T: t, holders: map[string]string{}, closing: make(chan struct{})}
+		m := &masters{T: t, holders: map[string]string{}, lists: map[string]int{}, closing: make(chan struct{})}
 		m.available.Store(true)
-		m.queue = New(Config{Available: m.available.Load, Closing: m.closing, Subscribe: func(changed func([]byte)) Tracker {
+		m.lines = New(Changes{Available: m.available.Load, Subscribe: func(changed func([]byte)) Tracker {
 			m.changed = changed
 			return m
 		}})
 		test(m)
 		synctest.Wait()
-		if len(m.queue.keys) > 0 || !m.queue.Empty() {
-			t.Errorf("lines are left: %v", m.queue.keys)
+		if len(m.lines.keys) > 0 || m.lines.places.Load() != 0 {
+			t.Errorf("lines are left: %v", m.lines.keys)
 		}
 		for _, key := range m.tracked {
 			t.Errorf("%s is still tracked", key)
@@ -85,7 +86,7 @@ func (m *masters) try(name string, r Request) Result {
 		return Undecided
 	}
 	for _, key := range r.Keys {
-		if by := m.holders[lockName(r.DB, key)]; by != "" && (by != name || !r.Looks) {
+		if by := m.holders[lockName(r.DB, key)]; by != "" && (by != name || !r.AtOnce) {
 			return Refused
 		}
 	}
@@ -105,15 +106,23 @@ func (m *masters) acquire(ctx context.Context, name string, r Request) {
 	if r.Keys == nil {
 		r.Keys = [][]byte{[]byte("k")}
 	}
+	r.Closing = m.closing
 	began := time.Now()
 	go func() {
 		waited := ""
 		last := Undecided
-		end := m.queue.Serve(ctx, r, func() { waited = " waited" }, func() Result {
+		r.Waits = func() { waited += " waited" }
+		tried := m.lines.Serve(ctx, r, func() Result {
 			last = m.try(name, r)
 			return last
 		})
-		said := [...]string{Answered: [...]string{"granted", "refused", "undecided"}[last], Unheard: "unheard", Gone: "gone"}[end]
+		said := [...]string{"granted", "refused", "undecided yet", "undecided"}[last]
+		switch {
+		case ctx.Err() != nil && last != Granted:
+			said = "gone"
+		case !tried:
+			said = "unheard"
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.ends = append(m.ends, fmt.Sprintf("%s %s after %v%s", name, said, time.Since(began), waited))
@@ -138,7 +147,7 @@ func (m *masters) release(key string) {
 // pass is a release through this process.
 func (m *masters) pass(key string) {
 	m.release(key)
-	m.queue.Released(0, []byte(key))
+	m.lines.Released(0, []byte(key))
 	synctest.Wait()
 }
 
@@ -166,7 +175,7 @@ func (m *masters) wantEnds(want ...string) {
 
 // A lock that nobody holds is taken by one try, and nothing is tracked.
 func TestAFreeLockIsTakenAtOnce(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.acquire(m.Context(), "a", Request{})
 		m.wantTries("a")
 		m.wantEnds("a granted after 0s")
@@ -178,7 +187,7 @@ func TestAFreeLockIsTakenAtOnce(t *testing.T) {
 
 // Each release through this process goes to the first in the line, by one try.
 func TestALineIsServedInItsOrder(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		for _, name := range []string{"a", "b", "c", "d"} {
 			m.acquire(m.Context(), name, Request{})
@@ -195,7 +204,7 @@ func TestALineIsServedInItsOrder(t *testing.T) {
 
 // The masters' notice of a change wakes the head only. It is not believed: the head asks.
 func TestANoticeWakesTheHead(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{})
 		m.acquire(m.Context(), "b", Request{})
@@ -213,8 +222,8 @@ func TestANoticeWakesTheHead(t *testing.T) {
 
 // A grant changes the key, too. Its own notices do not make the next in line ask, but a
 // release that is only told at the same time is not lost.
-func TestTheEchoOfAGrantWakesNobodyAtOnce(t *testing.T) {
-	queueing(t, func(m *masters) {
+func TestTheNoticesOfAGrantWakeNobodyAtOnce(t *testing.T) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{})
 		m.acquire(m.Context(), "b", Request{})
@@ -223,7 +232,7 @@ func TestTheEchoOfAGrantWakesNobodyAtOnce(t *testing.T) {
 		m.announce("k")
 		m.announce("k")
 		m.wantTries("")
-		time.Sleep(echo)
+		time.Sleep(ownNotices)
 		m.wantTries("b")
 		m.wantEnds("a granted after 0s waited")
 		m.pass("k")
@@ -233,14 +242,14 @@ func TestTheEchoOfAGrantWakesNobodyAtOnce(t *testing.T) {
 		m.release("k") // through another process
 		m.announce("k")
 		m.wantTries("c")
-		m.wantEnds(fmt.Sprintf("b granted after %v waited", echo), "c granted after 0s waited")
+		m.wantEnds(fmt.Sprintf("b granted after %v waited", ownNotices), "c granted after 0s waited")
 	})
 }
 
 // The time is over: the head asks once more, in its turn. The others do not, so none takes
 // the lock from the one whose turn it is.
 func TestTheTimeIsOver(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{Wait: 500 * time.Millisecond})
 		m.acquire(m.Context(), "b", Request{Wait: 300 * time.Millisecond})
@@ -256,7 +265,7 @@ func TestTheTimeIsOver(t *testing.T) {
 
 // The last try of the head may get the lock.
 func TestTheLastTryMayBeGranted(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{Wait: 500 * time.Millisecond})
 		m.release("k")
@@ -267,7 +276,7 @@ func TestTheLastTryMayBeGranted(t *testing.T) {
 
 // A time that ends while a try is under way does not end the try.
 func TestATryThatIsUnderWayIsAwaited(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{Wait: 500 * time.Millisecond})
 		time.Sleep(480 * time.Millisecond)
@@ -280,7 +289,7 @@ func TestATryThatIsUnderWayIsAwaited(t *testing.T) {
 
 // A client that leaves gives up its place at once. The line goes on behind it.
 func TestAClientThatLeavesGivesUpItsPlace(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		head, headLeaves := context.WithCancel(m.Context())
 		middle, middleLeaves := context.WithCancel(m.Context())
@@ -302,7 +311,7 @@ func TestAClientThatLeavesGivesUpItsPlace(t *testing.T) {
 // A client that leaves during its try may have got the lock, which is then given back. The
 // next in line asks at once.
 func TestAClientThatLeavesDuringItsTry(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.takes = 10 * time.Millisecond
 		ctx, leaves := context.WithCancel(m.Context())
 		m.acquire(ctx, "a", Request{})
@@ -318,7 +327,7 @@ func TestAClientThatLeavesDuringItsTry(t *testing.T) {
 
 // Nobody knows who holds the lock: each in line learns that by a try of its own.
 func TestNoQuorumIsPassedDownTheLine(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{})
 		m.acquire(m.Context(), "b", Request{})
@@ -332,11 +341,11 @@ func TestNoQuorumIsPassedDownTheLine(t *testing.T) {
 
 // A panic in a try ends the place, and the line goes on.
 func TestADefectInATryFreesTheLine(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		entered := make(chan struct{})
 		go func() {
 			defer func() { _ = recover() }()
-			m.queue.Serve(m.Context(), Request{Keys: [][]byte{[]byte("k")}, Wait: time.Second}, func() {}, func() Result {
+			m.lines.Serve(m.Context(), Request{Keys: [][]byte{[]byte("k")}, Wait: time.Second}, func() Result {
 				close(entered)
 				time.Sleep(time.Millisecond)
 				panic("defect")
@@ -352,7 +361,7 @@ func TestADefectInATryFreesTheLine(t *testing.T) {
 // If masters announce nothing, the head polls. A notice that is lost costs a second.
 func TestAHeadAsksAgainWithoutNotices(t *testing.T) {
 	for _, available := range []bool{true, false} {
-		queueing(t, func(m *masters) {
+		waiting(t, func(m *masters) {
 			m.available.Store(available)
 			m.hold("x", "k")
 			m.acquire(m.Context(), "a", Request{})
@@ -361,7 +370,7 @@ func TestAHeadAsksAgainWithoutNotices(t *testing.T) {
 			if !available {
 				time.Sleep(pollMost)
 			} else {
-				time.Sleep(net)
+				time.Sleep(recheck)
 			}
 			synctest.Wait()
 			if by := m.holders["0 k"]; by != "a" {
@@ -375,7 +384,7 @@ func TestAHeadAsksAgainWithoutNotices(t *testing.T) {
 
 // When the process ends, nobody waits any longer, and new requests do not begin to.
 func TestNobodyWaitsWhileClosing(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{})
 		m.acquire(m.Context(), "b", Request{})
@@ -390,7 +399,7 @@ func TestNobodyWaitsWhileClosing(t *testing.T) {
 
 // The lines of one key in several databases are separate. A notice names no database.
 func TestDatabasesAreSeparate(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{})
 		m.acquire(m.Context(), "b", Request{DB: 1})
@@ -399,9 +408,9 @@ func TestDatabasesAreSeparate(t *testing.T) {
 		m.pass("k")
 		m.wantEnds("a granted after 0s waited")
 		delete(m.holders, "1 k")
-		time.Sleep(echo)
+		time.Sleep(ownNotices)
 		m.announce("k")
-		m.wantEnds(fmt.Sprintf("c granted after %v waited", echo))
+		m.wantEnds(fmt.Sprintf("c granted after %v waited", ownNotices))
 	})
 }
 
@@ -409,7 +418,7 @@ func TestDatabasesAreSeparate(t *testing.T) {
 func TestSeveralLocksAtOnce(t *testing.T) {
 	both := [][]byte{[]byte("k"), []byte("l"), []byte("k")}
 	turned := [][]byte{[]byte("l"), []byte("k")}
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.hold("y", "l")
 		m.acquire(m.Context(), "a", Request{Keys: both})
@@ -427,16 +436,16 @@ func TestSeveralLocksAtOnce(t *testing.T) {
 	})
 }
 
-// A request that looks may be the holder's own. It is tried at once, behind others too,
+// A request that is made at once may be the holder's own. It is tried at once, behind others too,
 // and keeps its place if it is refused.
 func TestAHolderIsNotHeldBack(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{Looks: true})
-		m.acquire(m.Context(), "b", Request{Looks: true})
+		m.acquire(m.Context(), "a", Request{AtOnce: true})
+		m.acquire(m.Context(), "b", Request{AtOnce: true})
 		m.acquire(m.Context(), "c", Request{})
 		m.wantTries("a a b")
-		m.acquire(m.Context(), "x", Request{Looks: true})
+		m.acquire(m.Context(), "x", Request{AtOnce: true})
 		m.wantEnds("x granted after 0s")
 		m.wantTries("x")
 		for _, name := range []string{"a", "b", "c"} {
@@ -447,16 +456,16 @@ func TestAHolderIsNotHeldBack(t *testing.T) {
 	})
 }
 
-// While the lock is handed over, a look waits, so it does not take the lock from the one
+// While the lock is handed over, a try out of turn waits, so it does not take the lock from the one
 // whose turn it is.
-func TestALookWaitsForAHandOver(t *testing.T) {
-	queueing(t, func(m *masters) {
+func TestATryOutOfTurnWaitsForAHandOver(t *testing.T) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{})
 		m.wantTries("a a")
 		m.takes = 10 * time.Millisecond
 		m.pass("k")
-		m.acquire(m.Context(), "b", Request{Looks: true})
+		m.acquire(m.Context(), "b", Request{AtOnce: true})
 		time.Sleep(10 * time.Millisecond)
 		m.wantEnds("a granted after 10ms waited")
 		time.Sleep(10 * time.Millisecond)
@@ -467,10 +476,10 @@ func TestALookWaitsForAHandOver(t *testing.T) {
 	})
 }
 
-// A notice that may be an echo of a grant may also be that of a release. The head tries when
-// the echoes are over. Nobody overtakes it until then.
-func TestALookWaitsForTheEndOfTheEchoes(t *testing.T) {
-	queueing(t, func(m *masters) {
+// A notice that may be that of a grant may also be that of a release. The head tries when
+// these notices have come. Nobody overtakes it until then.
+func TestATryOutOfTurnWaitsForTheNoticesOfAGrant(t *testing.T) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.acquire(m.Context(), "a", Request{})
 		m.acquire(m.Context(), "b", Request{})
@@ -478,19 +487,19 @@ func TestALookWaitsForTheEndOfTheEchoes(t *testing.T) {
 		m.wantEnds("a granted after 0s waited")
 		m.release("k") // through another process
 		m.announce("k")
-		m.acquire(m.Context(), "c", Request{Looks: true})
+		m.acquire(m.Context(), "c", Request{AtOnce: true})
 		m.wantEnds()
-		time.Sleep(echo)
-		m.wantEnds(fmt.Sprintf("b granted after %v waited", echo))
+		time.Sleep(ownNotices)
+		m.wantEnds(fmt.Sprintf("b granted after %v waited", ownNotices))
 		m.pass("k")
-		m.wantEnds(fmt.Sprintf("c granted after %v waited", echo))
+		m.wantEnds(fmt.Sprintf("c granted after %v waited", ownNotices))
 		m.wantTries("a a a b c c")
 	})
 }
 
 // Many clients take one lock. Each gets it once, one at a time, in their order.
 func TestACrowdIsServedInItsOrder(t *testing.T) {
-	queueing(t, func(m *masters) {
+	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.takes = time.Millisecond
 		for i := range 200 {
@@ -505,5 +514,22 @@ func TestACrowdIsServedInItsOrder(t *testing.T) {
 			m.wantTries(fmt.Sprint(i))
 		}
 		m.ends = nil
+	})
+}
+
+// The head of a line that is not the first in another one makes no try. A try out of turn does not
+// wait for it.
+func TestATryOutOfTurnDoesNotWaitForAHeadThatMakesNone(t *testing.T) {
+	waiting(t, func(m *masters) {
+		m.hold("x", "l")
+		m.acquire(m.Context(), "a", Request{Keys: [][]byte{[]byte("l")}})
+		m.acquire(m.Context(), "b", Request{Keys: [][]byte{[]byte("k"), []byte("l")}})
+		m.acquire(m.Context(), "c", Request{AtOnce: true})
+		m.wantEnds("c granted after 0s")
+		m.pass("l")
+		m.wantEnds("a granted after 0s waited")
+		m.pass("k")
+		m.pass("l")
+		m.wantEnds("b granted after 0s waited")
 	})
 }

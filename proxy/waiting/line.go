@@ -1,23 +1,27 @@
-package queue
+package waiting
 
 import "time"
 
 // A key has the lines of one name. Notices do not say in which database a key changed.
 type key struct {
-	lines    map[int]*line // by database
-	tracked  bool          // Track was called
-	informed bool          // Track has returned
+	lines map[lineID]*line
+	heard bool // Track has returned
 }
 
-// A line has the places of those that wait for one lock. It is never empty. All of it is
-// guarded by the queue's mutex.
+// lineID tells the lines of one key apart.
+type lineID struct {
+	db   int
+	kind Kind
+}
+
+// A line has the places of those that wait for the same thing of one key. It is never empty. All
+// of it is guarded by the mutex of Lines.
 type line struct {
 	places  []*place
-	lookers int       // how many of places may try out of their turn
 	busy    bool      // the head makes a try
 	due     time.Time // when the head must make its next try; zero: when it is told
-	net     time.Time // when it makes one all the same
-	quiet   time.Time // until then a notice is an echo
+	recheck time.Time // when it makes one all the same
+	quiet   time.Time // until then a notice is most likely that of a grant
 }
 
 func (k *key) changed() {
@@ -35,41 +39,38 @@ func (l *line) dueAt(at time.Time) {
 	l.places[0].signal()
 }
 
-// handsOver tells whether the lock is about to go to the head, if it is free. A notice that
-// came with the echoes of a grant may be that of a release.
+// handsOver tells whether the head is about to get what there is. A notice that came shortly
+// after a grant may be that of a release.
 func (l *line) handsOver() bool {
 	return l.busy || !l.due.IsZero() && l.places[0].isFirst()
 }
 
 // settle ends a try of the head.
-func (l *line) settle(result Result, now, net time.Time) {
-	l.busy, l.net = false, net
+func (l *line) settle(result Result, now, recheck time.Time) {
+	l.busy, l.recheck = false, recheck
 	switch result {
 	case Granted:
-		l.settleEcho(now)
+		l.settleGrant(now)
 	case Undecided:
 		l.due = now
 	}
-	l.signalLookers()
+	l.signalOthers()
 }
 
-// signalLookers tells those that may try out of their turn that no hand-over is under way.
-func (l *line) signalLookers() {
-	if l.lookers == 0 {
-		return
-	}
-	for _, p := range l.places {
-		if p.looks {
-			p.signal()
-		}
-	}
-}
-
-// settleEcho puts the next try off until the echoes of a grant are over.
-func (l *line) settleEcho(now time.Time) {
-	l.quiet = now.Add(echo)
+// settleGrant puts the next try off until the notices of a grant have come.
+func (l *line) settleGrant(now time.Time) {
+	l.quiet = now.Add(ownNotices)
 	if !l.due.IsZero() {
 		l.due = latest(l.due, l.quiet)
+	}
+}
+
+// signalOthers tells those that may try out of their turn that the head makes no try.
+func (l *line) signalOthers() {
+	for _, p := range l.places {
+		if !p.own.IsZero() {
+			p.signal()
+		}
 	}
 }
 
