@@ -159,7 +159,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	p.monitor.Report(p.hazards)
 	cfg := p.current.Load().Config
 	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.EmbeddedServers()) > 0)
-	running.Go(func() { p.monitor.Run(work, p.hazards) })
+	running.Go(func() { p.monitor.Run(work) })
 	running.Go(func() { p.monitor.WatchUpstream(work) })
 	quorum := &quorumWatch{status: p.locker.Status, gone: p.metrics.ForgetMaster, log: p.log}
 	running.Go(func() { quorum.run(p.lives) })

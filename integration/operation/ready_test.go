@@ -108,6 +108,45 @@ func TestMastersThatRefuseLocksAreShown(t *testing.T) {
 	rig.MustRelease(t, client, "lock:before", "token")
 }
 
+// TestChangesOnAMasterAreNoticed changes settings and rights on a master while a proxy runs. What takes the
+// master's vote is its state, soon. Any other right is asked for at a reload.
+func TestChangesOnAMasterAreNoticed(t *testing.T) {
+	t.Parallel()
+	c := rig.StartCluster(t, rig.Options{})
+	master := c.Masters[0]
+	ask := func(command string) {
+		if said := rig.RedisCLI(append([]string{"-p", fmt.Sprint(master.Port)}, strings.Fields(command)...)...); said != "OK" {
+			t.Fatalf("%s: %s", command, said)
+		}
+	}
+	hazard := fmt.Sprintf(`redlock_hazards{detail="publish",kind="rights",server=%q}`, master.Addr())
+	awaits := func(want string) {
+		t.Helper()
+		c.Proxy.HangUp(t, "applied")
+		rig.WaitFor(t, "the hazard is "+want, func() error {
+			if is := c.Proxy.Metric(t, hazard); is != want {
+				return fmt.Errorf("it is %q", is)
+			}
+			return nil
+		})
+	}
+	ask("CONFIG SET maxmemory 100mb")
+	ask("CONFIG SET maxmemory-policy allkeys-lru")
+	c.Proxy.WaitState(t, master, "rejected")
+	if s := look(t, c.Proxy); !strings.Contains(s.readyz, "allkeys-lru") || !strings.Contains(s.check, "allkeys-lru") {
+		t.Errorf("/readyz: %s\n-check: %s", s.readyz, s.check)
+	}
+	ask("ACL SETUSER default -publish")
+	awaits("1")
+	if strings.Contains(c.Proxy.Metrics(t), `kind="eviction"`) {
+		t.Error("a master that does not vote is a hazard, too")
+	}
+	ask("ACL SETUSER default +publish")
+	awaits("")
+	ask("CONFIG SET maxmemory-policy noeviction")
+	c.Proxy.WaitState(t, master, "quarantined")
+}
+
 // TestADeadUpstreamIsShown ends the upstream. Locks go on, so the proxy stays ready, and each place says
 // that nothing else works. Many clients that try fill no log. The log says when the upstream is back.
 func TestADeadUpstreamIsShown(t *testing.T) {

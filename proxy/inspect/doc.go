@@ -1,5 +1,5 @@
 // Package inspect asks the servers about themselves and judges whether locks are safe on
-// them. The process asks at its start, at a reload and regularly while it runs. -check
+// them. The process asks at its start and at a reload. -check
 // asks once and prints the answers. All of them judge by the same rules.
 //
 // # From question to judgement
@@ -11,11 +11,13 @@
 // Hazards asks no server, so tests of its rules need none. Refused picks the hazards
 // with which the proxy must not run.
 //
-// A Monitor repeats this for a running process (monitor.go). It keeps the version and the
+// A Monitor does this for a running process (monitor.go). It asks each master until that has answered
+// once. What a master tells later, package redlock hears with its connections and probes, and has the states
+// of the masters. The Monitor neither asks for that again, nor judges it. It keeps the version and the
 // databases that sessions show to clients. It teaches the router the commands that only
-// this upstream knows. It shows the hazards as metrics and logs each new one. Check does
-// the work of -check (check.go, settings.go). It also knows whether the upstream can be used, and
-// looks at once when the upstream goes away or comes back (upstream.go).
+// this upstream knows. It shows the other hazards as metrics and logs each new one. It asks the upstream every
+// 30 s, and at once when the upstream goes away or comes back (upstream.go), because nobody else does.
+// Check does the work of -check (check.go, settings.go).
 //
 // # What a caller may rely on
 //

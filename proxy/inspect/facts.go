@@ -51,12 +51,11 @@ type Facts struct {
 // nothing on them. It sets Err for a server that does not answer. masters keep the
 // configuration's order. upstream is nil if there is none outside the process.
 func Servers(ctx context.Context, cfg *config.Config) (upstream *Facts, masters []Facts) {
-	return knownRights(nil).askServers(ctx, cfg)
+	return askServers(ctx, cfg, nil)
 }
 
-// askServers is Servers, but does not ask again for rights that are known. Each question
-// about a missing right leaves an entry in the server's log.
-func (k knownRights) askServers(ctx context.Context, cfg *config.Config) (upstream *Facts, masters []Facts) {
+// askServers is Servers, but does not ask the masters whose answers are known.
+func askServers(ctx context.Context, cfg *config.Config, known map[string]Facts) (upstream *Facts, masters []Facts) {
 	var asking sync.WaitGroup
 	if cfg.Upstream.Kind == config.UpstreamServer {
 		upstream = &Facts{title: "upstream", Name: cfg.Upstream.Server.Name, encrypted: cfg.Upstream.Server.TLS != nil}
@@ -65,11 +64,18 @@ func (k knownRights) askServers(ctx context.Context, cfg *config.Config) (upstre
 	masters = make([]Facts, len(cfg.Masters.Servers))
 	for i, server := range cfg.Masters.Servers {
 		masters[i] = Facts{title: "master " + strconv.Itoa(i+1), Name: server.Name, encrypted: server.TLS != nil}
-		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks, k) })
+		if old, ok := known[masters[i].id()]; ok && old.Err == nil {
+			masters[i] = old
+			continue
+		}
+		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks) })
 	}
 	asking.Wait()
 	return upstream, masters
 }
+
+// id tells the servers apart in one process. The upstream may be a master, too.
+func (f *Facts) id() string { return f.title + " " + f.Name }
 
 func (f *Facts) ask(ctx context.Context, server endpoint.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
@@ -82,14 +88,14 @@ func (f *Facts) ask(ctx context.Context, server endpoint.Endpoint) {
 }
 
 // askMaster is ask, with more questions that matter only for a master.
-func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules route.Rules, known knownRights) {
+func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules route.Rules) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	f.sentinels = server.AskSentinels(ctx)
 	client := redis.NewClient(server.Options())
 	defer client.Close()
 	if f.askWith(ctx, client); f.Err == nil {
-		f.missing, f.Err = known.ask(ctx, client, f, rules)
+		f.missing, f.Err = askRights(ctx, client, rules)
 	}
 	if f.Err != nil {
 		f.Err = server.Explain(f.Err)

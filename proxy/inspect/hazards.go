@@ -76,9 +76,9 @@ func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 		found = append(found, master.sentinelHazards()...)
 		if master.Err != nil {
 			found.add(hazardAbsent, "unreachable", master.Name, "%s (%s) cannot be used: %v", master.title, master.Name, master.Err)
-			continue
+		} else {
+			answering++
 		}
-		answering++
 		for _, earlier := range masters[:i] {
 			if master.runID != "" && master.runID == earlier.runID {
 				found.add(hazardRefused, "duplicate", master.Name, "%s (%s) and %s (%s) are the same server (run_id %s); one server has one vote",
@@ -243,7 +243,7 @@ func (f Facts) asUpstream(cfg *config.Config, masters []Facts) []Hazard {
 	return found
 }
 
-// asMaster judges one master that answered.
+// asMaster judges what one master said.
 func (f Facts) asMaster(upstream *Facts) []Hazard {
 	var found hazardList
 	add := func(level hazardLevel, kind, format string, values ...any) {

@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// lookEvery is the interval between two looks. Servers may be replaced or upgraded
-	// behind their addresses.
+	// lookEvery is the interval between two looks. The upstream may hang, and certificates end.
 	lookEvery = 30 * time.Second
-	// lookSoon is the interval if a server did not answer or cannot vote.
+	// lookSoon is the interval if a server did not answer.
 	lookSoon = 5 * time.Second
 )
 
@@ -33,8 +32,7 @@ type Monitor struct {
 	current *config.Active
 	meter   *metrics.Metrics
 	log     *slog.Logger
-	again   chan struct{} // a reload wants a look now
-	wake    chan struct{} // WatchUpstream does
+	wake    chan struct{} // a look is wanted now
 
 	shown     atomic.Value // string: the version shown to clients
 	upstream  atomic.Pointer[Upstream]
@@ -42,18 +40,19 @@ type Monitor struct {
 	answers   atomic.Int64 // Looks that the upstream has answered
 	blank     atomic.Bool  // all masters answered the last Look, and none had a marker
 
-	versions    map[string]string // by the server's name, including servers now unreachable
-	upstreamRun string            // the run_id of the upstream whose commands the router knows
-	warned      []Hazard          // those of the last Report
-	rights      knownRights
+	asked       *config.Config   // the configuration for which the masters were asked last
+	askedAt     time.Time        // when that began
+	said        map[string]Facts // the last answers of each server, by its id
+	upstreamRun string           // the run_id of the upstream whose commands the router knows
+	warned      []Hazard         // those of the last Report
 }
 
 // NewMonitor makes a Monitor that has asked no server yet. Its Look asks the servers of
 // current's configuration, puts the upstream's commands into current's router, and
 // reports to meter and log.
 func NewMonitor(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *Monitor {
-	s := &Monitor{current: current, meter: meter, log: log, again: make(chan struct{}, 1), wake: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
-	s.shown.Store(s.lowest(current.Load().Config))
+	s := &Monitor{current: current, meter: meter, log: log, wake: make(chan struct{}, 1)}
+	s.shown.Store(lowest(current.Load().Config, nil))
 	return s
 }
 
@@ -70,58 +69,74 @@ func (s *Monitor) Answers() int64 { return s.answers.Load() }
 // NoMarkers tells whether all masters answered the last Look and none had a marker.
 func (s *Monitor) NoMarkers() bool { return s.blank.Load() }
 
-// Soon makes Run look at once, after a change of the configuration. It does not wait.
+// Soon makes Run look at once. It does not wait.
 func (s *Monitor) Soon() {
 	select {
-	case s.again <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Look asks all servers once, for about 2 s at most. It returns the hazards and shows
-// them as metrics.
+// Look asks the upstream, and each master that has not answered since the start or the last reload, for
+// about 2 s at most. It returns the hazards, and shows them as metrics, but for those that a running process
+// knows better: package redlock has the states of masters, and Upstream tells that of the upstream.
 func (s *Monitor) Look(ctx context.Context) []Hazard {
-	cfg := s.current.Load().Config
-	upstream, masters := s.rights.askServers(ctx, cfg)
-	s.rights.remember(masters)
-	s.sees(upstream, time.Now())
-	all := masters
+	cfg, now := s.current.Load().Config, time.Now()
+	known := s.said
+	if cfg != s.asked || cfg.NewSet && now.Sub(s.askedAt) >= newSetPause {
+		s.asked, s.askedAt, known = cfg, now, nil
+	}
+	upstream, masters := askServers(ctx, cfg, known)
+	s.sees(upstream, now)
+	all := map[string]Facts{}
+	for i := range masters {
+		masters[i].keep(s.said)
+		all[masters[i].id()] = masters[i]
+	}
 	if upstream != nil {
-		all = append(slices.Clone(masters), *upstream)
-		if upstream.Err == nil {
-			s.answers.Add(1)
-		}
+		upstream.keep(s.said)
+		all[upstream.id()] = *upstream
 		if upstream.databases > 0 {
 			s.available.Store(int64(upstream.databases))
 		}
-		if upstream.Err == nil && (upstream.runID == "" || upstream.runID != s.upstreamRun) {
+	}
+	s.said = all
+	if upstream != nil && upstream.Err == nil {
+		s.answers.Add(1)
+		if upstream.runID == "" || upstream.runID != s.upstreamRun {
 			if upstream.runID != "" && s.upstreamRun != "" {
 				s.log.Info("upstream restarted or replaced", "upstream", upstream.Name, "run_id", shortRunID(upstream.runID))
 			}
 			s.learnCommands(ctx, cfg.Upstream.Server, upstream.runID)
 		}
 	}
-	for _, f := range all {
-		if f.Version != "" {
-			s.versions[f.Name] = f.Version
-		}
-	}
-	s.shown.Store(s.lowest(cfg))
+	s.shown.Store(lowest(cfg, all))
 	s.blank.Store(haveNoMarker(masters))
-	hazards := Hazards(cfg, upstream, masters)
-	s.meter.ShowHazards(shownHazards(hazards))
+	hazards := slices.DeleteFunc(Hazards(cfg, upstream, masters), func(h Hazard) bool { return h.level == hazardAbsent })
+	shown := make([]metrics.Hazard, len(hazards))
+	for i, h := range hazards {
+		shown[i] = metrics.Hazard{Kind: h.kind, Server: h.server, Detail: h.detail}
+	}
+	s.meter.ShowHazards(shown)
 	return hazards
 }
 
-// lowest is the version to show: the lowest among the servers that are configured now
-// and have ever reported their version.
-func (s *Monitor) lowest(cfg *config.Config) string {
+// keep adds what a server that does not answer said before. That may still be so.
+func (f *Facts) keep(said map[string]Facts) {
+	if before, ok := said[f.id()]; ok && f.Err != nil {
+		before.Err = f.Err
+		*f = before
+	}
+}
+
+// lowest is the version to show: the lowest among the servers that have ever reported theirs.
+func lowest(cfg *config.Config, said map[string]Facts) string {
 	var versions []string
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == config.UpstreamEmbedded {
 		versions = append(versions, embedded.Version)
 	}
-	for _, name := range append(cfg.Masters.Names(), cfg.Upstream.Server.Name) {
-		versions = append(versions, s.versions[name])
+	for _, f := range said {
+		versions = append(versions, f.Version)
 	}
 	return lowestVersion(versions)
 }
@@ -150,61 +165,42 @@ func (s *Monitor) learnCommands(ctx context.Context, upstream endpoint.Endpoint,
 	s.upstreamRun = runID
 }
 
-// shownHazards converts hazards for the metrics.
-func shownHazards(hazards []Hazard) []metrics.Hazard {
-	shown := make([]metrics.Hazard, len(hazards))
-	for i, h := range hazards {
-		shown[i] = metrics.Hazard{Kind: h.kind, Server: h.server, Detail: h.detail}
-	}
-	return shown
-}
-
-// Report logs the hazards that the last Report did not have, and those that are over. While a
-// server is unreachable or refuses INFO, nobody knows which of its other hazards are, nor which
-// hazards that compare it with another server. It logs nothing of a server that is unreachable or
-// cannot vote: package redlock logs the states of masters, and Look that of the upstream.
+// Report logs the hazards that the last Report did not have, and those that are over.
 func (s *Monitor) Report(hazards []Hazard) {
-	for _, hazard := range hazards {
-		switch sameText := func(w Hazard) bool { return w.text == hazard.text }; {
-		case hazard.level == hazardAbsent, slices.ContainsFunc(s.warned, sameText):
-		case hazard.level == hazardWarning:
-			s.log.Warn(hazard.text)
+	for _, h := range hazards {
+		switch sameText := func(w Hazard) bool { return w.text == h.text }; {
+		case slices.ContainsFunc(s.warned, sameText):
+		case h.level == hazardWarning:
+			s.log.Warn(h.text)
 		default:
-			s.log.Error(hazard.text)
+			s.log.Error(h.text)
 		}
 	}
 	for _, w := range s.warned {
-		goesOn := func(h Hazard) bool {
-			if h.kind == "untold" || h.kind == "unreachable" && h.server != "" {
-				return h.server == w.server || w.kind == "databases" || w.kind == "duplicate" || w.kind == "shared"
-			}
-			return h.server == w.server && h.kind == w.kind && h.detail == w.detail
-		}
-		if w.level != hazardAbsent && !slices.ContainsFunc(hazards, goesOn) {
+		goesOn := func(h Hazard) bool { return h.server == w.server && h.kind == w.kind && h.detail == w.detail }
+		if !slices.ContainsFunc(hazards, goesOn) {
 			s.log.Info("a hazard is over", "hazard", w.text)
 		}
 	}
 	s.warned = hazards
 }
 
-// Run looks and reports regularly until ctx ends. hazards are those of the last Look. If
-// a server was unreachable or could not vote, Run looks sooner.
-func (s *Monitor) Run(ctx context.Context, hazards []Hazard) {
+// Run looks and reports until ctx ends: regularly, and sooner if a server did not answer.
+func (s *Monitor) Run(ctx context.Context) {
 	for {
 		pause := lookEvery
-		if slices.ContainsFunc(hazards, func(h Hazard) bool { return h.level == hazardAbsent }) {
-			pause = lookSoon
+		for _, f := range s.said {
+			if f.Err != nil {
+				pause = lookSoon
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.again:
-			clear(s.rights) // another user may ask now
 		case <-s.wake:
 		case <-time.After(pause):
 		}
-		hazards = s.Look(ctx)
-		if ctx.Err() == nil {
+		if hazards := s.Look(ctx); ctx.Err() == nil {
 			s.Report(hazards)
 		}
 	}

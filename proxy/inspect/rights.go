@@ -58,44 +58,9 @@ type missingRight struct {
 	text  string // the server's error
 }
 
-// knownRights remembers the missing rights by the master's name. One goroutine writes
-// it, while no other reads it.
-type knownRights map[string]rightsOfRun
-
-// rightsOfRun has the rights that were missing in one run of a server.
-type rightsOfRun struct {
-	run     string
-	missing []missingRight
-}
-
-// ask returns the rights that are missing on a master. It asks each run of a server only
-// once, and then answers from memory.
-func (k knownRights) ask(ctx context.Context, client *redis.Client, f *Facts, rules route.Rules) ([]missingRight, error) {
-	if said, known := k[f.Name]; known && said.run == f.runID {
-		return said.missing, nil
-	}
-	var examples []string
-	for i := range rules {
-		if key := rules[i].Example(); key != "" {
-			examples = append(examples, key)
-		}
-	}
-	return askRights(ctx, client, examples)
-}
-
-// remember keeps the missing rights of masters. It forgets an unreachable master, which
-// may come back with other rights.
-func (k knownRights) remember(masters []Facts) {
-	clear(k)
-	for _, f := range masters {
-		if f.Err == nil {
-			k[f.Name] = rightsOfRun{f.runID, f.missing}
-		}
-	}
-}
-
-// askRights asks a master and returns the missing rights. keys are examples of lock keys.
-func askRights(ctx context.Context, client *redis.Client, keys []string) ([]missingRight, error) {
+// askRights asks a master and returns the missing rights. Each question about one leaves an entry
+// in the server's log.
+func askRights(ctx context.Context, client *redis.Client, rules route.Rules) ([]missingRight, error) {
 	conn := client.Conn()
 	defer conn.Close() // also ends a transaction that was not discarded
 	if err := conn.Do(ctx, "MULTI").Err(); err != nil {
@@ -105,8 +70,10 @@ func askRights(ctx context.Context, client *redis.Client, keys []string) ([]miss
 		return nil, err
 	}
 	rights := neededRights
-	for _, key := range keys {
-		rights = append(rights[:len(rights):len(rights)], neededRight{keysPrefix + key, []any{"SET", key, ""}, true})
+	for i := range rules {
+		if key := rules[i].Example(); key != "" {
+			rights = append(rights[:len(rights):len(rights)], neededRight{keysPrefix + key, []any{"SET", key, ""}, true})
+		}
 	}
 	asking := conn.Pipeline()
 	for _, right := range rights {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 )
 
 // The rights that the proxy's user lacks on a master are found command by command, and
@@ -19,6 +20,7 @@ func TestMissingRights(t *testing.T) {
 	renamed := proxytest.StartRedis(t, "--rename-command", "DUMP", "")
 	admin := redis.NewClient(serverAt(server).Options())
 	defer admin.Close()
+	rules := route.Rules{{Match: "lock:*", DB: route.AnyDB}, {Match: "job:*", DB: route.AnyDB}}
 	for i, row := range []struct {
 		rules string
 		want  []string
@@ -44,7 +46,7 @@ func TestMissingRights(t *testing.T) {
 		entry := serverAt(server)
 		entry.Username, entry.Password = user, "pw"
 		client := redis.NewClient(entry.Options())
-		missing, err := askRights(t.Context(), client, []string{"lock:demo", "job:demo"})
+		missing, err := askRights(t.Context(), client, rules)
 		client.Close()
 		if got := namesOf(missing); err != nil || !slices.Equal(got, row.want) {
 			t.Errorf("%s: missing %q, %v", row.rules, got, err)

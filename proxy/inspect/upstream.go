@@ -61,11 +61,11 @@ func (s *Monitor) WatchUpstream(ctx context.Context) {
 		if cfg.Upstream.Kind == config.UpstreamServer {
 			conn, err := dial(ctx, cfg)
 			if seen, _ := s.Upstream(); (err == nil) != (seen.Problem == "") {
-				s.lookNow()
+				s.Soon()
 			}
 			if err == nil {
 				s.hold(ctx, conn, cfg)
-				s.lookNow()
+				s.Soon()
 			}
 		}
 		select {
@@ -91,13 +91,5 @@ func (s *Monitor) hold(ctx context.Context, conn net.Conn, cfg *config.Config) {
 		if timeout, ok := err.(net.Error); !ok || !timeout.Timeout() {
 			return
 		}
-	}
-}
-
-// lookNow makes Run look at once. It does not wait.
-func (s *Monitor) lookNow() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
 	}
 }

@@ -47,12 +47,12 @@ func TestAnUpstreamThatGoesAwayAndComesBack(t *testing.T) {
 	upstream := serverAt(server)
 	upstream.Name, upstream.Address = path, path
 	s := monitorOf(t, upstream, log)
-	hazards := s.Look(t.Context())
+	s.Look(t.Context())
 	var running sync.WaitGroup
 	ctx, end := context.WithCancel(t.Context())
 	defer running.Wait()
 	defer end()
-	running.Go(func() { s.Run(ctx, hazards) })
+	running.Go(func() { s.Run(ctx) })
 	running.Go(func() { s.WatchUpstream(ctx) })
 	awaits := func(usable bool) Upstream {
 		t.Helper()
