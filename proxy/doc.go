@@ -35,9 +35,8 @@
 // Package clients knows the sessions of the process, for
 // CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package waiting keeps the lines
 // of acquires (wait) and of BLPOP on lock keys. Package lease renews and releases locks
-// (renew, on_disconnect). Package lastread remembers what a client has read of a lock. Package unruled
-// looks for locks among the forwarded commands, because no rule may match them. Package console
-// answers REDLOCK, and package journal remembers clients and verdicts for it. Package wire has every
+// (renew, on_disconnect). Package unruled looks for locks among the forwarded commands, because no rule
+// may match them. Package console answers REDLOCK, and package journal remembers clients and verdicts for it. Package wire has every
 // text that sessions send of their own. Package lock has the texts of the lock plane alone. They are
 // Redis's own texts if Redis has one for the case.
 //

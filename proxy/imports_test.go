@@ -118,7 +118,6 @@ var rooms = map[string]room{
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"holds":    {floor: 1},
-	"lastread": {floor: 1},
 	"logqueue": {floor: 1},
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 }

@@ -10,7 +10,6 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
-	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
@@ -104,7 +103,7 @@ type Handler struct {
 	client    upstream.ClientState
 	replies   wire.ReplyMode
 	lockReply []byte // the last reply of the masters; its buffer is reused
-	lastRead  lastread.Memory
+	lastRead  lock.LastReads
 	leases    atomic.Pointer[lease.Holder] // nil until locks may need leases
 	multi     multi
 	tracking  pubsub.Tracking

@@ -8,7 +8,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/lastread"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
@@ -144,7 +144,7 @@ func (h *Handler) reset() {
 	h.replies = wire.ReplyMode{}
 	h.monitoring = false
 	h.endTransaction()
-	h.lastRead = lastread.Memory{}
+	h.lastRead = lock.LastReads{}
 	h.Reply(wire.Reset)
 	h.arrived()
 }

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -17,8 +16,8 @@ func TestHoldsAndWaitsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var next redlock.Outcome
 		p := newFakeLockerPlane(func(any) redlock.Outcome { return next }, route.Rule{Match: "*", DB: route.AnyDB})
-		me, other := new(lastread.Memory), new(lastread.Memory)
-		send := func(client *lastread.Memory, line string, o redlock.Outcome) {
+		me, other := new(LastReads), new(LastReads)
+		send := func(client *LastReads, line string, o redlock.Outcome) {
 			call := fakeLockerCall(line)
 			call.LastReads, next = client, o
 			p.Do(t.Context(), nil, call)

@@ -11,7 +11,8 @@
 // sent in commands.go. Those on several keys become one question for each key (keys.go).
 // A scan of a collection becomes a read of the whole (scan.go).
 // All other commands, scripts (eval.go) and transactions (transaction.go) are examined
-// runs: the masters run the command, and its effect on the keys is their vote. Each
+// runs: the masters run the command, and its effect on the keys is their vote. A GETSET may
+// take over the lock that its client has just read (lastreads.go). Each
 // command ends with an answer (answer.go). The reply, the metric and the log line are
 // made from it, so they cannot disagree.
 //
@@ -30,8 +31,8 @@
 // # Who asks again
 //
 // A blocking command (blocking.go), and an acquire whose rule has a wait (inline.go), ask
-// again when their turn in the line of their key comes (package waiting). Package redlock decides how often a request asks one master. A client may
-// repeat a command that got no decision.
+// again when their turn in the line of their key comes (package waiting). Package redlock
+// decides how often a request asks one master. A client may repeat a command that got no decision.
 //
 // # Goroutines and locks
 //

@@ -11,7 +11,6 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/holds"
 	"redlock-proxy/proxy/journal"
-	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/route"
@@ -65,13 +64,13 @@ type Plane struct {
 // Command is a command on lock keys. The plane does not keep its slices.
 type Command struct {
 	DB        int
-	Args      [][]byte         // at least the name
-	Route     route.Route      // the places of its keys
-	Version   wire.Version     // of the protocol that the client speaks
-	LastReads *lastread.Memory // of the client; nil: no reads are remembered
-	Client    slog.LogValuer   // the sender, for the log; may be nil
-	From      *journal.Client  // the sender, for the journal; may be nil
-	Leases    *lease.Holder    // of the client; nil: the locks that it takes get no leases
+	Args      [][]byte        // at least the name
+	Route     route.Route     // the places of its keys
+	Version   wire.Version    // of the protocol that the client speaks
+	LastReads *LastReads      // of the client; nil: no reads are remembered
+	Client    slog.LogValuer  // the sender, for the log; may be nil
+	From      *journal.Client // the sender, for the journal; may be nil
+	Leases    *lease.Holder   // of the client; nil: the locks that it takes get no leases
 }
 
 // Name is the name in the command's specification, or empty if it has none.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
-	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -335,7 +334,7 @@ func TestExpectedValue(t *testing.T) {
 		}
 		return fakeLockerLost
 	})
-	memory := new(lastread.Memory)
+	memory := new(LastReads)
 	ask := func(db int, line string) string {
 		t.Helper()
 		call := fakeLockerCall(line)

@@ -1,4 +1,4 @@
-package lastread
+package lock
 
 import "bytes"
 
@@ -7,13 +7,13 @@ const (
 	lastReadMaxBytes = 1024 // for a key and its value together; timestamps and tokens are far smaller
 )
 
-// Memory remembers the values that GET and MGET last returned to one session, for a
+// LastReads remembers the values that GET and MGET last returned to one session, for a
 // few lock keys. The lock on Redis's old SETNX page reads a timestamp and then takes
 // over with GETSET, expecting the timestamp it has read. So the lock plane must know
-// which answer tells that client that it has won. Memory is not safe for concurrent
-// use and never grows beyond a few entries. The zero value is empty. A nil Memory
+// which answer tells that client that it has won. It is not safe for concurrent
+// use and never grows beyond a few entries. The zero value is empty. A nil LastReads
 // remembers nothing.
-type Memory struct {
+type LastReads struct {
 	reads []lockRead
 	next  int // the entry to overwrite next, once all are in use
 }
@@ -25,7 +25,7 @@ type lockRead struct {
 
 // Remember keeps a copy of the value that was read from key. A nil value means that the
 // key was absent, so Remember forgets its entry.
-func (r *Memory) Remember(db int, key, value []byte) {
+func (r *LastReads) Remember(db int, key, value []byte) {
 	entry := r.find(db, key)
 	switch {
 	case r == nil:
@@ -53,7 +53,7 @@ func (r *Memory) Remember(db int, key, value []byte) {
 // Take returns the value that was last read from key, or nil if none is known. It
 // forgets the value, because the session does not expect it after its swap. The caller
 // owns the value.
-func (r *Memory) Take(db int, key []byte) []byte {
+func (r *LastReads) Take(db int, key []byte) []byte {
 	entry := r.find(db, key)
 	if entry == nil {
 		return nil
@@ -64,7 +64,7 @@ func (r *Memory) Take(db int, key []byte) []byte {
 }
 
 // find returns the entry of a key, or nil if there is none.
-func (r *Memory) find(db int, key []byte) *lockRead {
+func (r *LastReads) find(db int, key []byte) *lockRead {
 	if r == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package lastread
+package lock
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestLastReadIsForgottenOnceUsed(t *testing.T) {
-	var r Memory
+	var r LastReads
 	key, value := []byte("k"), []byte("v")
 	r.Remember(2, key, value)
 	key[0], value[0] = 'x', 'x' // the caller's buffer is used again
@@ -23,7 +23,7 @@ func TestLastReadIsForgottenOnceUsed(t *testing.T) {
 }
 
 func TestLastReadOfEmptyAndAbsent(t *testing.T) {
-	var r Memory
+	var r LastReads
 	r.Remember(0, []byte("k"), []byte{})
 	if got := r.Take(0, []byte("k")); got == nil || len(got) != 0 {
 		t.Errorf("an empty value came back as %v", got)
@@ -33,7 +33,7 @@ func TestLastReadOfEmptyAndAbsent(t *testing.T) {
 	if got := r.Take(0, []byte("k")); got != nil {
 		t.Errorf("a key seen absent came back as %q", got)
 	}
-	var none *Memory
+	var none *LastReads
 	none.Remember(0, []byte("k"), []byte("v"))
 	if got := none.Take(0, []byte("k")); got != nil {
 		t.Errorf("nothing remembers %q", got)
@@ -41,7 +41,7 @@ func TestLastReadOfEmptyAndAbsent(t *testing.T) {
 }
 
 func TestLastReadIsBounded(t *testing.T) {
-	var r Memory
+	var r LastReads
 	for round := range 3 {
 		for i := range 10 * lastReads {
 			r.Remember(0, fmt.Append(nil, "k", i), fmt.Append(nil, round, " ", i))
