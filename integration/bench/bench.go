@@ -26,6 +26,7 @@ type bench struct {
 	idleClients          int
 	forwardedIdleClients int           // idle clients that each have an upstream connection, too
 	largeReply           int           // bytes
+	largeValues          int           // of 1 MB, in a pipeline
 	contenders           int           // clients that contend for one lock
 	heldLocks            int           // locks that are held while somebody lists them
 	masterTimeout        time.Duration // for the sections where it matters; the others use a long one

@@ -16,7 +16,7 @@ func TestEverySectionYieldsFigures(t *testing.T) {
 	layer.Only(t, layer.Long, "takes long")
 	b := &bench{
 		rounds: 1, length: 50 * time.Millisecond, progress: t.Output(),
-		idleClients: 50, forwardedIdleClients: 20, largeReply: 2 << 20, contenders: 20, heldLocks: 1_000, masterTimeout: generousTimeout, patience: 0,
+		idleClients: 50, forwardedIdleClients: 20, largeReply: 2 << 20, largeValues: 3, contenders: 20, heldLocks: 1_000, masterTimeout: generousTimeout, patience: 0,
 	}
 	if err := b.run(t.Context(), regexp.MustCompile("")); err != nil {
 		t.Fatal(err)

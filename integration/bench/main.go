@@ -38,7 +38,7 @@ var sections = []section{
 	{"gap", measureGap},
 	{"locks-listed", measureLocksListed},
 	{"passthrough", measurePassThrough},
-	{"large", measureLargeReply},
+	{"large", measureLarge},
 	{"mixed", measureMixed},
 	{"short", measureShortSessions},
 	{"idle", measureIdleClients},
@@ -59,7 +59,7 @@ func main() {
 	defer release()
 	b := &bench{
 		rounds: *rounds, length: *length, progress: os.Stderr, building: []string{"-trimpath"},
-		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, contenders: 200, heldLocks: 100_000, masterTimeout: shippedTimeout, patience: 15 * time.Second,
+		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, largeValues: 300, contenders: 200, heldLocks: 100_000, masterTimeout: shippedTimeout, patience: 15 * time.Second,
 	}
 	before := loadAverage()
 	failed := b.run(ctx, chosen)

@@ -5,10 +5,101 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
+
+	"redlock-proxy/integration/child"
 )
 
 const mebibyte = 1 << 20
+
+// measureLarge compares pipelines of large values with a byte pump, and measures what one very long reply
+// costs in memory.
+func measureLarge(ctx context.Context, b *bench) error {
+	if err := measureLargeValues(ctx, b); err != nil {
+		return err
+	}
+	return measureLargeReply(ctx, b)
+}
+
+// measureLargeValues has one client send SETs of 1 MB in a pipeline, and GETs of them.
+func measureLargeValues(ctx context.Context, b *bench) error {
+	const keys = 30 // more would need more memory
+	c, err := b.startCluster(ctx, 3)
+	if err != nil {
+		return err
+	}
+	owning, err := b.startProxyOf(ctx, c, "own")
+	if err != nil {
+		return err
+	}
+	bare, err := b.startPump(c.upstream.addr())
+	if err != nil {
+		return err
+	}
+	value := strings.Repeat("x", 1_000_000)
+	sets, gets := new(leanClient), new(leanClient)
+	for i := range b.largeValues {
+		key := fmt.Sprint("large:", i%keys)
+		sets.queue("SET", key, value)
+		gets.queue("GET", key)
+	}
+	const proxied, own, pumped, direct = "proxy", "proxy with own connections", "byte pump", "plain Redis"
+	addresses := map[string]string{
+		proxied: c.proxy.addr(), own: owning.addr(), pumped: child.Loopback(bare.port()), direct: c.upstream.addr(),
+	}
+	for _, run := range []struct {
+		name    string
+		request []byte
+	}{{"SET", sets.request}, {"GET", gets.request}} {
+		var contestants []contestant
+		for _, name := range []string{proxied, own, pumped, direct} {
+			contestants = append(contestants, contestant{name, func(ctx context.Context, _ time.Duration) (figures, error) {
+				took, err := answered(ctx, addresses[name], run.request, b.largeValues)
+				return figures{"milliseconds": float64(took.Milliseconds())}, err
+			}})
+		}
+		all, err := b.alternate(ctx, contestants...)
+		if err != nil {
+			return err
+		}
+		for _, ours := range []string{proxied, own} {
+			for _, other := range []string{pumped, direct} {
+				wanted := bar{}
+				if other == pumped {
+					wanted = atMost(1.3)
+				}
+				b.report(fmt.Sprintf("%d pipelined %ss of 1 MB, time: %s / %s", b.largeValues, run.name, ours, other), all.ratio("milliseconds", ours, other),
+					"x", wanted, medians("ms", all.of(ours, "milliseconds"), all.of(other, "milliseconds")))
+			}
+		}
+	}
+	return nil
+}
+
+// answered returns the time that a server takes for a pipeline of so many commands.
+func answered(ctx context.Context, addr string, pipeline []byte, commands int) (time.Duration, error) {
+	client, err := dialLean(ctx, addr)
+	if err != nil {
+		return 0, err
+	}
+	defer client.close()
+	if _, err := client.do("PING"); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	sent := make(chan error, 1)
+	go func() {
+		_, err := client.conn.Write(pipeline)
+		sent <- err
+	}()
+	for range commands {
+		if _, err := client.read(); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), <-sent
+}
 
 // measureLargeReply has a reply of 100 MB pass through the proxy and measures the proxy's
 // memory meanwhile. One client reads at once, another rests in between.
