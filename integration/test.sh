@@ -9,6 +9,7 @@
 #   FUZZTIME        how long, or how often, each fuzz target runs: 10m or 10000x (an hour in all)
 #   CAMPAIGN_TIME   how long the campaign runs (30m)
 #   SOAK_TIME       how long the soak runs (30m)
+#   REPLIES_TIME    how long replies are looked at, that none reaches another client (1h)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
