@@ -126,14 +126,12 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Unruled:         p.unruled,
 	})
 	p.server = server.New(env, commands)
-	for _, collector := range []prometheus.Collector{
-		metrics.Masters(p.locker.Status), metrics.Upstream(p.upstreamUp), metrics.Moving(p.movingRules), metrics.Leases(p.leases.Counts),
-		metrics.Shared(p.upstream.Counts), metrics.Buffers(env.Budget.InUse),
-		metrics.Unruled(func() (int, int64) { return len(p.unruledLocks()), p.unruled.Uses() }),
-	} {
-		if err := reg.Register(collector); err != nil {
-			return err
-		}
+	if err := reg.Register(metrics.Readings{
+		Masters: p.locker.Status, Upstream: p.upstreamUp, Moving: p.movingRules, Leases: p.leases.Counts,
+		Shared: p.upstream.Counts, Buffered: env.Budget.InUse,
+		Unruled: func() (int, int64) { return len(p.unruledLocks()), p.unruled.Uses() },
+	}); err != nil {
+		return err
 	}
 	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
 	if cfg.ReusePort {

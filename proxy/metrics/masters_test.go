@@ -151,7 +151,15 @@ func TestStandingIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := reg.Register(Masters(func() redlock.Status { return testStatus })); err != nil {
+	if err := reg.Register(Readings{
+		Masters:  func() redlock.Status { return testStatus },
+		Upstream: func() (up, known bool) { return false, false },
+		Moving:   func() []MovingRule { return nil },
+		Leases:   func() LeaseCounts { return LeaseCounts{Renewals: map[string]int64{"renewed": 3}} },
+		Buffered: func() int64 { return 7 },
+		Shared:   func() (int, int) { return 1, 2 },
+		Unruled:  func() (int, int64) { return 1, 2 },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
@@ -180,6 +188,7 @@ func TestStandingIsShown(t *testing.T) {
 		`redlock_master_state_changes_total{master="m3:1",state="unreachable"} 1`,
 		`redlock_masters_needed 3`, `redlock_masters_configured 5`, `redlock_set_epoch 2`, `redlock_ready 0`,
 		`redlock_locks_without_ttl_total 1`, `redlock_locks_beyond_quarantine_total 1`,
+		`redlock_lease_renewals_total{result="renewed"} 3`, `redlock_buffered_bytes 7`, `redlock_shared_clients 2`, `redlock_unruled_uses_total 2`,
 		`redlock_hazards{detail="eval",kind="rights",server="m4:1"} 1`,
 	} {
 		if !strings.Contains(body, want+"\n") {

@@ -29,14 +29,13 @@ type Metrics struct {
 	refusedLogins  prometheus.Counter
 	handshakes     prometheus.Counter // those that failed
 
-	operations operationMetrics
-	waits      waitMetrics
-	contention *contentionMetrics
-	ofMasters  []masterLabelled       // all metrics with a series for each master
-	ofRules    *prometheus.CounterVec // the metric with series for each rule
-	verdicts   []string
-	rules      map[string]bool               // the rules whose series exist
-	refusals   map[string]prometheus.Counter // by the error's code
+	operations    operationMetrics
+	ofRules       *ruleMetrics
+	ofMasters     []labelled // all metrics with a series for each master
+	commandCounts *prometheus.CounterVec
+	verdicts      []string
+	rules         []string                      // those whose series exist
+	refusals      map[string]prometheus.Counter // by the error's code
 
 	listeners     prometheus.Gauge
 	messages      prometheus.Counter
@@ -121,7 +120,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	wakeUps := f.counter("wakeups_total", "Messages and invalidations from the masters sent to clients.", "kind")
 	f.gauge("build_info", "Always 1; the labels show what this process was built from.", "version", "revision", "goversion").WithLabelValues(names.Build...).Set(1)
 	m := &Metrics{
-		operations: newOperationMetrics(f), waits: newWaitMetrics(f), contention: newContentionMetrics(f), verdicts: names.Verdicts,
+		operations: newOperationMetrics(f), ofRules: newRuleMetrics(f), verdicts: names.Verdicts,
 		forwards:       f.count("forwarded_commands_total", "Commands forwarded to the upstream."),
 		clients:        f.number("clients_connected", "Clients connected now."),
 		protocolErrors: f.count("protocol_errors_total", "Clients disconnected because they did not send valid Redis protocol."),
@@ -130,7 +129,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 		panics:         f.count("panics_recovered_total", "Clients disconnected because of a bug in the proxy."),
 		refusedLogins:  f.count("logins_refused_total", "AUTH and HELLO commands with a wrong user name or password."),
 		handshakes:     f.count("tls_handshakes_failed_total", "TLS handshakes that failed."),
-		ofRules:        f.counter("lock_commands_total", "Lock commands answered, by kind, verdict and the rule that makes their key a lock key.", "kind", "verdict", "rule"),
+		commandCounts:  f.counter("lock_commands_total", "Lock commands answered, by kind, verdict and the rule that makes their key a lock key.", "kind", "verdict", "rule"),
 		limits:         make(map[string]prometheus.Counter),
 		refusals:       map[string]prometheus.Counter{"CROSSLOCK": refusals.WithLabelValues("crosslock"), "TRYAGAIN": refusals.WithLabelValues("tryagain"), "NOUPSTREAM": refusals.WithLabelValues("noupstream")},
 		listeners:      f.number("clients_listening", "Clients that are subscribed to channels of locks or track lock keys."),
@@ -149,7 +148,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	for _, limit := range names.Limits {
 		m.limits[limit] = limits.WithLabelValues(limit)
 	}
-	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, m.operations.stateChanges, m.operations.amnesia, m.operations.healed}
+	m.ofMasters = []labelled{votes, voteTimes, undone, queued, m.operations.stateChanges, m.operations.amnesia, m.operations.healed}
 	m.masters.find = func(master string) masterSeries {
 		found := masterSeries{
 			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
@@ -169,7 +168,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 		return ballotTimes.WithLabelValues(labels.kind.String(), labels.verdict.String())
 	}
 	m.commands.find = func(labels commandLabels) commandSeries {
-		return commandSeries{m.ofRules.WithLabelValues(labels.kind, labels.verdict, labels.rule), commandTimes.WithLabelValues(labels.kind)}
+		return commandSeries{m.commandCounts.WithLabelValues(labels.kind, labels.verdict, labels.rule), commandTimes.WithLabelValues(labels.kind)}
 	}
 	return m, nil
 }
@@ -204,33 +203,6 @@ func (m *Metrics) Forgot(master string, cause redlock.Amnesia) {
 // Queued implements redlock.Observer.
 func (m *Metrics) Queued(master string, waiting int) {
 	m.masters.get(master).queued.Set(float64(waiting))
-}
-
-// rulesInForce makes all series of the current rules, from 0 as Names says. It deletes
-// the series of other rules. Only one goroutine at a time may call it.
-func (m *Metrics) rulesInForce(rules []string) {
-	gone := m.rules
-	m.rules = map[string]bool{}
-	for _, rule := range rules {
-		m.rules[rule] = true
-	}
-	for rule := range gone {
-		if !m.rules[rule] {
-			m.ofRules.DeletePartialMatch(prometheus.Labels{"rule": rule})
-			m.waits.forget(rule)
-			m.contention.forget(rule)
-		}
-	}
-	m.contention.rules.only(rules)
-	var labels []commandLabels
-	for rule := range m.rules {
-		for kind := redlock.KindAcquire; kind <= redlock.KindToken; kind++ {
-			for _, verdict := range m.verdicts {
-				labels = append(labels, commandLabels{kind.String(), verdict, rule})
-			}
-		}
-	}
-	m.commands.only(labels)
 }
 
 // LockCommand counts a lock command and the seconds that it took.

@@ -13,7 +13,6 @@ type operationMetrics struct {
 	stateChanges *prometheus.CounterVec
 	amnesia      *prometheus.CounterVec
 	hazards      *prometheus.GaugeVec
-	hazardsShown map[Hazard]bool
 	withoutTTL   prometheus.Counter
 	beyond       prometheus.Counter
 	reloads      *prometheus.CounterVec
@@ -27,9 +26,16 @@ type operationMetrics struct {
 	healedAt     prometheus.Gauge
 }
 
-// masterLabelled is a metric with series for each master.
-type masterLabelled interface {
+// A labelled metric has series for each master, or for each rule.
+type labelled interface {
 	DeletePartialMatch(labels prometheus.Labels) int
+}
+
+// forget deletes the series that have a label with a value.
+func forget(label, value string, metrics ...labelled) {
+	for _, metric := range metrics {
+		metric.DeletePartialMatch(prometheus.Labels{label: value})
+	}
 }
 
 const (
@@ -110,8 +116,7 @@ type Settings struct {
 func (m *Metrics) ShowSettings(now Settings) {
 	m.operations.activeSince.Set(seconds(now.Since))
 	m.operations.hash.Set(float64(now.Hash))
-	m.rulesInForce(now.Rules)
-	m.waits.show(now.Waiting)
+	m.rulesInForce(now.Rules, now.Waiting)
 	m.operations.clients.Set(float64(now.Clients))
 	m.operations.timeout.Set(now.MasterTimeout.Seconds())
 }
@@ -119,26 +124,16 @@ func (m *Metrics) ShowSettings(now Settings) {
 // A Hazard is something that endangers locks. Its fields are the metric's labels.
 type Hazard struct{ Kind, Server, Detail string }
 
-// ShowHazards shows these hazards and no others. Only one goroutine at a time may call
-// it.
+// ShowHazards shows these hazards and no others.
 func (m *Metrics) ShowHazards(hazards []Hazard) {
-	gone := m.operations.hazardsShown
-	shown := map[Hazard]bool{}
+	m.operations.hazards.Reset()
 	for _, h := range hazards {
 		m.operations.hazards.WithLabelValues(h.Kind, h.Server, h.Detail).Set(1)
-		shown[h] = true
-		delete(gone, h)
 	}
-	for h := range gone {
-		m.operations.hazards.DeleteLabelValues(h.Kind, h.Server, h.Detail)
-	}
-	m.operations.hazardsShown = shown
 }
 
 // ForgetMaster deletes the series of a master that was replaced.
 func (m *Metrics) ForgetMaster(name string) {
 	m.masters.forget(name)
-	for _, metric := range m.ofMasters {
-		metric.DeletePartialMatch(prometheus.Labels{"master": name})
-	}
+	forget("master", name, m.ofMasters...)
 }
