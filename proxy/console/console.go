@@ -75,7 +75,5 @@ func (c *Console) Do(ctx context.Context, dst []byte, call Command) []byte {
 	case i < 0:
 		return append(dst, wire.ErrUnknownSubcommand(call.Args)...)
 	}
-	r := reply{bytes: dst, version: call.Version}
-	known[i].answer(c, ctx, &r, call)
-	return r.bytes
+	return appendReply(dst, known[i].answer(c, ctx, call), call.Version)
 }

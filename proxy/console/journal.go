@@ -11,86 +11,60 @@ import (
 )
 
 // clients shows the clients of this process, the oldest first.
-func (c *Console) clients(_ context.Context, r *reply, _ Command) {
-	list, now := c.Clients(), time.Now()
-	r.array(len(list))
-	for _, client := range list {
-		r.fields(15)
-		r.integerField("id", client.ID)
-		r.textField("addr", client.Address)
-		r.textField("name", client.Name)
-		r.textField("user", client.User)
-		r.integerField("db", int64(client.DB))
-		r.integerField("resp", int64(client.RESP))
-		r.textField("lib-name", client.LibName)
-		r.textField("lib-ver", client.LibVersion)
-		r.integerField("age-ms", now.Sub(client.Arrived).Milliseconds())
-		r.integerField("idle-ms", client.Idle.Milliseconds())
-		r.integerField("locks-taken", client.Granted)
-		r.textField("waits-on", client.WaitsOn)
-		r.textField("waits-for", client.Command)
-		r.textField("waits-for-key", client.Key)
-		r.text("waits-ms")
-		if client.Command == "" {
-			r.null()
-		} else {
-			r.integer(now.Sub(client.Began).Milliseconds())
+func (c *Console) clients(context.Context, Command) any {
+	now := time.Now()
+	return listOf(c.Clients(), func(_ int, client journal.ClientInfo) any {
+		waits := any(nil)
+		if client.Command != "" {
+			waits = now.Sub(client.Began)
 		}
-	}
+		return pairs{
+			"id", client.ID, "addr", client.Address, "name", client.Name, "user", client.User, "db", client.DB, "resp", client.RESP,
+			"lib-name", client.LibName, "lib-ver", client.LibVersion, "age-ms", now.Sub(client.Arrived), "idle-ms", client.Idle,
+			"locks-taken", client.Granted, "waits-on", client.WaitsOn, "waits-for", client.Command, "waits-for-key", client.Key, "waits-ms", waits,
+		}
+	})
 }
 
 const hottest = 10
 
-// hot shows the most refused lock keys.
-func (c *Console) hot(_ context.Context, r *reply, _ Command) {
+// Hottest returns the most refused lock keys, n at most.
+func (c *Console) Hottest(n int) []journal.HotKey {
 	rules := c.Active.Load().Router.Rules
-	list := c.Journal.Hottest(hottest, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
-	r.array(len(list))
-	for _, k := range list {
-		r.fields(4)
-		r.textField("key", k.Key)
-		r.integerField("db", int64(k.DB))
-		r.integerField("refused", k.Refusals)
-		r.integerField("too-high-by", k.Excess)
-	}
+	return c.Journal.Hottest(n, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
+}
+
+func (c *Console) hot(context.Context, Command) any {
+	return listOf(c.Hottest(hottest), func(_ int, k journal.HotKey) any {
+		return pairs{"key", k.Key, "db", k.DB, "refused", k.Refusals, "too-high-by", k.Excess}
+	})
 }
 
 // slowlog has the form and the texts of Redis's SLOWLOG.
-func (c *Console) slowlog(_ context.Context, r *reply, call Command) {
+func (c *Console) slowlog(_ context.Context, call Command) any {
 	switch sub, args := call.Args[2], call.Args[3:]; {
 	case wire.IsWord(sub, "GET") && len(args) <= 1:
 		count := int64(10)
 		if len(args) == 1 {
 			var ok bool
 			if count, ok = resp.ParseDecimal(args[0]); !ok || count < -1 {
-				r.refuse("-ERR count should be greater than or equal to -1\r\n")
-				return
+				return wire.Error("-ERR count should be greater than or equal to -1\r\n")
 			}
 		}
 		if count == -1 {
 			count = math.MaxInt32
 		}
-		r.slowCommands(c.Journal.Slow(int(min(count, math.MaxInt32))))
+		return listOf(c.Journal.Slow(int(min(count, math.MaxInt32))), func(_ int, slow journal.SlowCommand) any {
+			parts := []any{slow.ID, slow.At.Unix(), slow.Took.Microseconds(), slow.Shown(), slow.Client.Address, slow.Client.Name}
+			return listOf(parts, func(_ int, part any) any { return part })
+		})
 	case wire.IsWord(sub, "LEN") && len(args) == 0:
-		r.integer(int64(c.Journal.SlowLen()))
+		return c.Journal.SlowLen()
 	case wire.IsWord(sub, "RESET") && len(args) == 0:
 		c.Journal.ForgetSlow()
-		r.line("OK")
+		return line("OK")
 	default:
 		sub = wire.UntilNUL(sub)
-		r.refuse(wire.Error("-ERR unknown subcommand or wrong number of arguments for '" + wire.OneLine(sub[:min(len(sub), 128)]) + "'. Try REDLOCK HELP.\r\n"))
-	}
-}
-
-func (r *reply) slowCommands(list []journal.SlowCommand) {
-	r.array(len(list))
-	for _, slow := range list {
-		r.array(6)
-		r.integer(slow.ID)
-		r.integer(slow.At.Unix())
-		r.integer(slow.Took.Microseconds())
-		r.list(slow.Shown())
-		r.text(slow.Client.Address)
-		r.text(slow.Client.Name)
+		return wire.Error("-ERR unknown subcommand or wrong number of arguments for '" + wire.OneLine(sub[:min(len(sub), 128)]) + "'. Try REDLOCK HELP.\r\n")
 	}
 }

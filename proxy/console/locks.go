@@ -95,46 +95,28 @@ func (c *Console) Held(ctx context.Context, glob string, count int) (h Held, ok 
 }
 
 // locks shows the locks that are held.
-func (c *Console) locks(ctx context.Context, r *reply, call Command) {
+func (c *Console) locks(ctx context.Context, call Command) any {
 	glob, count, refusal := parseLocks(call.Args[2:])
 	if refusal != "" {
-		r.refuse(refusal)
-		return
+		return refusal
 	}
 	ctx, cancel := context.WithTimeout(ctx, walkPatience)
 	defer cancel()
 	held, ok := c.Held(ctx, glob, count)
 	if !ok {
-		r.refuse("-TRYAGAIN another REDLOCK LOCKS is running\r\n")
-		return
+		return wire.Error("-TRYAGAIN another REDLOCK LOCKS is running\r\n")
 	}
-	r.fields(3)
-	r.integerField("complete", map[bool]int64{true: 1}[held.Complete])
-	r.integerField("more", map[bool]int64{true: 1}[held.More])
-	r.locks(held.Locks)
-}
-
-func (r *reply) locks(list []HeldLock) {
 	now := time.Now()
-	r.text("locks")
-	r.array(len(list))
-	for _, l := range list {
-		r.fields(9)
-		r.textField("key", l.Key)
-		r.integerField("db", int64(l.DB))
-		r.textField("type", l.Holding.Type)
-		r.textField("digest", l.Holding.Digest)
-		r.holderField(l.Holder, l.Known)
-		r.text("held-ms")
+	return pairs{"complete", held.Complete, "more", held.More, "locks", listOf(held.Locks, func(_ int, l HeldLock) any {
+		since := any(nil)
 		if l.Known {
-			r.integer(heldFor(l.Holder, true, now).Milliseconds())
-		} else {
-			r.null()
+			since = heldFor(l.Holder, true, now)
 		}
-		r.ttlField(l.Holding.Copy)
-		r.integerField("masters", int64(l.Holding.Holders))
-		r.integerField("waiters", l.Waiters)
-	}
+		return pairs{
+			"key", l.Key, "db", l.DB, "type", l.Holding.Type, "digest", l.Holding.Digest, "holder", holderOf(l.Holder, l.Known), "held-ms", since,
+			"ttl-ms", ttlOf(l.Holding.Copy), "masters", l.Holding.Holders, "waiters", l.Waiters,
+		}
+	})}
 }
 
 // parseLocks reads [MATCH glob] [COUNT n].

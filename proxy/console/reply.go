@@ -9,59 +9,64 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// A reply is written piece by piece. Each array or map says first how many elements
-// follow.
-type reply struct {
-	bytes   []byte
-	version wire.Version
-}
-
-func (r *reply) array(n int) { r.bytes = redcon.AppendArray(r.bytes, n) }
-
-// fields begins a map of n names, each with its value.
-func (r *reply) fields(n int) { r.bytes = wire.AppendMapHeader(r.bytes, n, r.version) }
-
-func (r *reply) text(s string) { r.bytes = redcon.AppendBulkString(r.bytes, s) }
-
-func (r *reply) integer(n int64) { r.bytes = redcon.AppendInt(r.bytes, n) }
-
-func (r *reply) null() { r.bytes = wire.AppendNull(r.bytes, r.version) }
-
-func (r *reply) list(values []string) {
-	r.array(len(values))
-	for _, value := range values {
-		r.text(value)
+// An answer is a value, of which append makes the reply:
+//
+//   - a string or []string is a text or an array of texts, a line is a status reply;
+//   - an int, an int64, a time.Duration (in milliseconds) and a bool (0 or 1) are integers;
+//   - a time.Time is a text, or a null if it is zero;
+//   - pairs are a map, a list is an array, nil is a null;
+//   - a wire.Error and a []byte are whole replies.
+type (
+	line  string // has one line
+	pairs []any  // names, each with its value
+	list  struct {
+		length int
+		at     func(i int) any
 	}
+)
+
+// listOf is a list with a value for each item.
+func listOf[T any](items []T, show func(i int, item T) any) list {
+	return list{len(items), func(i int) any { return show(i, items[i]) }}
 }
 
-// line is a status reply. s must have one line.
-func (r *reply) line(s string) { r.bytes = redcon.AppendString(r.bytes, s) }
-
-func (r *reply) refuse(e wire.Error) { r.bytes = append(r.bytes, e...) }
-
-// The following methods write a field of a map: its name and its value.
-
-func (r *reply) textField(name, value string) {
-	r.text(name)
-	r.text(value)
-}
-
-func (r *reply) integerField(name string, value int64) {
-	r.text(name)
-	r.integer(value)
-}
-
-// timeField writes a null for the zero time.
-func (r *reply) timeField(name string, value time.Time) {
-	r.text(name)
-	if value.IsZero() {
-		r.null()
-		return
+// appendReply appends the reply that a value stands for.
+func appendReply(dst []byte, value any, version wire.Version) []byte {
+	switch v := value.(type) {
+	case string:
+		return redcon.AppendBulkString(dst, v)
+	case line:
+		return redcon.AppendString(dst, string(v))
+	case int:
+		return redcon.AppendInt(dst, int64(v))
+	case int64:
+		return redcon.AppendInt(dst, v)
+	case bool:
+		return redcon.AppendInt(dst, map[bool]int64{true: 1}[v])
+	case time.Duration:
+		return redcon.AppendInt(dst, v.Milliseconds())
+	case time.Time:
+		if !v.IsZero() {
+			return redcon.AppendBulkString(dst, config.Timestamp(v))
+		}
+	case wire.Error:
+		return append(dst, v...)
+	case []byte:
+		return append(dst, v...)
+	case []string:
+		return appendReply(dst, listOf(v, func(_ int, s string) any { return s }), version)
+	case pairs:
+		dst = wire.AppendMapHeader(dst, len(v)/2, version)
+		for _, part := range v {
+			dst = appendReply(dst, part, version)
+		}
+		return dst
+	case list:
+		dst = redcon.AppendArray(dst, v.length)
+		for i := range v.length {
+			dst = appendReply(dst, v.at(i), version)
+		}
+		return dst
 	}
-	r.text(config.Timestamp(value))
-}
-
-func (r *reply) listField(name string, values []string) {
-	r.text(name)
-	r.list(values)
+	return wire.AppendNull(dst, version)
 }

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 )
 
 // A subcommand is one that REDLOCK has.
@@ -13,7 +15,7 @@ type subcommand struct {
 	name   string // as package command names it
 	usage  string // for HELP
 	help   []string
-	answer func(c *Console, ctx context.Context, r *reply, call Command)
+	answer func(c *Console, ctx context.Context, call Command) any // see reply.go
 }
 
 // subcommands are in the order of HELP.
@@ -43,89 +45,62 @@ func subcommands() []subcommand {
 }
 
 // help replies as Redis's own commands do.
-func (c *Console) help(_ context.Context, r *reply, _ Command) {
-	lines := []string{"REDLOCK <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
+func (c *Console) help(context.Context, Command) any {
+	lines := []line{"REDLOCK <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
 	for _, s := range subcommands() {
-		lines = append(lines, s.usage)
-		for _, line := range s.help {
-			lines = append(lines, "    "+line)
+		lines = append(lines, line(s.usage))
+		for _, text := range s.help {
+			lines = append(lines, "    "+line(text))
 		}
 	}
-	r.array(len(lines))
-	for _, line := range lines {
-		r.line(line)
-	}
+	return listOf(lines, func(_ int, l line) any { return l })
 }
 
 // noToken refuses TOKEN for a key that is no lock key. The lock plane answers it for others.
-func (c *Console) noToken(_ context.Context, r *reply, _ Command) { r.refuse(wire.ErrNoToken) }
+func (c *Console) noToken(context.Context, Command) any { return wire.ErrNoToken }
 
-func (c *Console) status(_ context.Context, r *reply, _ Command) {
-	r.line(wire.OneLine([]byte(strings.ReplaceAll(c.Ready(), "\n", "; "))))
+func (c *Console) status(context.Context, Command) any {
+	return line(wire.OneLine([]byte(strings.ReplaceAll(c.Ready(), "\n", "; "))))
 }
 
 // masters shows the masters in the order of their numbers. Those that do not count come last.
-func (c *Console) masters(_ context.Context, r *reply, _ Command) {
+func (c *Console) masters(context.Context, Command) any {
 	status := c.Status()
 	for i := range status.Others {
 		status.Others[i].Reason = strings.TrimSuffix("it is not counted: "+status.Others[i].Reason, ": ")
 	}
-	list := append(status.Masters, status.Others...)
-	r.array(len(list))
-	for i, master := range list {
-		r.fields(7)
-		r.integerField("number", int64(i+1))
-		r.textField("name", master.Name)
-		r.textField("state", master.State.String())
-		r.textField("reason", master.Reason)
-		r.timeField("since", c.Since(master.Name))
-		r.timeField("until", master.Until)
-		r.integerField("longest-ttl-ms", master.Longest.Milliseconds())
-	}
+	return listOf(append(status.Masters, status.Others...), func(i int, m redlock.MasterStatus) any {
+		return pairs{
+			"number", i + 1, "name", m.Name, "state", m.State.String(), "reason", m.Reason,
+			"since", c.Since(m.Name), "until", m.Until, "longest-ttl-ms", m.Longest,
+		}
+	})
 }
 
 // rules shows the lock rules.
-func (c *Console) rules(_ context.Context, r *reply, _ Command) {
-	rules := c.Active.Load().Router.Rules
-	r.array(len(rules))
-	for _, rule := range rules {
-		r.fields(7)
-		r.textField("match", rule.Match)
-		r.text("db")
+func (c *Console) rules(context.Context, Command) any {
+	return listOf(c.Active.Load().Router.Rules, func(_ int, rule route.Rule) any {
+		db, onDisconnect := any(rule.DB), "keep"
 		if rule.DB == route.AnyDB {
-			r.null()
-		} else {
-			r.integer(int64(rule.DB))
+			db = nil
 		}
-		r.integerField("default-ttl-ms", rule.DefaultTTL.Milliseconds())
-		r.integerField("wait-ms", rule.Wait.Milliseconds())
-		r.integerField("renew-ms", rule.Renew.Milliseconds())
-		r.textField("on-disconnect", onDisconnect(rule))
-		r.listField("companions", rule.Companions)
-	}
-}
-
-// onDisconnect is the rule's setting as the configuration writes it.
-func onDisconnect(rule route.Rule) string {
-	if rule.Release {
-		return "release"
-	}
-	return "keep"
+		if rule.Release {
+			onDisconnect = "release"
+		}
+		return pairs{
+			"match", rule.Match, "db", db, "default-ttl-ms", rule.DefaultTTL, "wait-ms", rule.Wait, "renew-ms", rule.Renew,
+			"on-disconnect", onDisconnect, "companions", rule.Companions,
+		}
+	})
 }
 
 // unruled shows the patterns of keys that look like locks and match no rule.
-func (c *Console) unruled(_ context.Context, r *reply, _ Command) {
+func (c *Console) unruled(context.Context, Command) any {
 	settings := c.Active.Load()
-	list := c.Unruled.Found(settings.Router.Rules, settings.Config.Ignore)
-	r.array(len(list))
-	for _, found := range list {
-		r.fields(7)
-		r.textField("pattern", found.Match)
-		r.integerField("uses", found.Uses)
-		r.timeField("first", found.First)
-		r.timeField("last", found.Last)
-		r.textField("shape", found.Shape)
-		r.textField("library", found.Library)
-		r.textField("rule", found.Rule())
-	}
+	return listOf(c.Unruled.Found(settings.Router.Rules, settings.Config.Ignore), func(_ int, found unruled.Found) any {
+		return pairs{
+			"pattern", found.Match, "uses", found.Uses, "first", found.First, "last", found.Last,
+			"shape", found.Shape, "library", found.Library, "rule", found.Rule(),
+		}
+	})
 }

@@ -18,45 +18,30 @@ import (
 const errNoLockKey wire.Error = "-ERR no lock rule covers this key in this database\r\n"
 
 // why shows what each master holds under a key, and what this process knows of it.
-func (c *Console) why(_ context.Context, r *reply, call Command) {
+func (c *Console) why(_ context.Context, call Command) any {
 	key := call.Args[2]
 	if call.Route.Plane != route.Locks {
-		r.refuse(errNoLockKey)
-		return
+		return errNoLockKey
 	}
 	copies := c.Reader.Look(call.DB, [][]byte{key})[0]
 	owing := c.Reader.Outstanding(call.DB, key)
-	now, masters, holding := time.Now(), c.Status().Masters, inspect.Hold(copies)
+	now, list, holding := time.Now(), c.Status().Masters, inspect.Hold(copies)
 	holder, known := c.Journal.Holder(call.DB, key, holding.Text, now)
 	known = known && holding.Type != ""
-	r.fields(7)
-	r.textField("key", string(key))
-	r.integerField("db", int64(call.DB))
-	r.textField("summary", summary(holding, heldFor(holder, known, now))+c.absentees(masters))
-	r.holderField(holder, known)
-	r.integerField("waiters", c.waiters()[keyInDB{call.DB, string(key)}])
-	r.text("masters")
-	r.array(min(len(copies), len(masters), len(owing))) // a reload may change the masters meanwhile
-	for i, copied := range copies[:min(len(copies), len(masters), len(owing))] {
-		r.fields(8)
-		r.integerField("number", int64(i+1))
-		r.textField("name", masters[i].Name)
-		r.textField("state", masters[i].State.String())
-		r.textField("reason", masters[i].Reason)
-		r.textField("type", describeType(copied))
-		r.textField("digest", copied.Digest)
-		r.ttlField(copied)
-		r.integerField("owes-answer", map[bool]int64{true: 1}[owing[i]])
-	}
-	verdicts := c.Journal.Verdicts(call.DB, key)
-	r.text("verdicts")
-	r.array(len(verdicts))
-	for _, v := range verdicts {
-		r.fields(4)
-		r.timeField("time", v.At)
-		r.textField("verdict", v.Verdict.String())
-		r.textField("addr", v.Client.Address)
-		r.textField("name", v.Client.Name)
+	masters := min(len(copies), len(list), len(owing)) // a reload may change the masters meanwhile
+	return pairs{
+		"key", string(key), "db", call.DB, "summary", summary(holding, heldFor(holder, known, now)) + c.absentees(list),
+		"holder", holderOf(holder, known), "waiters", c.waiters()[keyInDB{call.DB, string(key)}],
+		"masters", listOf(copies[:masters], func(i int, copied inspect.Copy) any {
+			master := list[i]
+			return pairs{
+				"number", i + 1, "name", master.Name, "state", master.State.String(), "reason", master.Reason,
+				"type", describeType(copied), "digest", copied.Digest, "ttl-ms", ttlOf(copied), "owes-answer", owing[i],
+			}
+		}),
+		"verdicts", listOf(c.Journal.Verdicts(call.DB, key), func(_ int, v journal.Mark) any {
+			return pairs{"time", v.At, "verdict", v.Verdict.String(), "addr", v.Client.Address, "name", v.Client.Name}
+		}),
 	}
 }
 
@@ -68,29 +53,20 @@ func describeType(c inspect.Copy) string {
 	return c.Type
 }
 
-// ttlField writes a null if the key is absent or does not expire.
-func (r *reply) ttlField(c inspect.Copy) {
-	r.text("ttl-ms")
+// ttlOf is nil if the key is absent or does not expire.
+func ttlOf(c inspect.Copy) any {
 	if c.Type == "" || c.TTL == inspect.NoTTL {
-		r.null()
-		return
+		return nil
 	}
-	r.integer(c.TTL.Milliseconds())
+	return c.TTL
 }
 
-// holderField writes who took a lock through this process, or a null.
-func (r *reply) holderField(h journal.Holder, known bool) {
-	r.text("holder")
+// holderOf is who took a lock through this process, or nil.
+func holderOf(h journal.Holder, known bool) any {
 	if !known {
-		r.null()
-		return
+		return nil
 	}
-	r.fields(5)
-	r.integerField("id", h.Client.ID)
-	r.textField("addr", h.Client.Address)
-	r.textField("name", h.Client.Name)
-	r.integerField("connected", map[bool]int64{false: 1}[h.Client.Gone])
-	r.timeField("since", h.Since)
+	return pairs{"id", h.Client.ID, "addr", h.Client.Address, "name", h.Client.Name, "connected", !h.Client.Gone, "since", h.Since}
 }
 
 func heldFor(h journal.Holder, known bool, now time.Time) time.Duration {
@@ -181,11 +157,10 @@ func (c *Console) waiters() map[keyInDB]int64 {
 var deleteSpec = command.Builtin().Lookup([][]byte{[]byte("DEL")})
 
 // breakLock releases a lock as DEL does, whoever holds it, and logs who did that.
-func (c *Console) breakLock(ctx context.Context, r *reply, call Command) {
+func (c *Console) breakLock(ctx context.Context, call Command) any {
 	key := call.Args[2]
 	if call.Route.Plane != route.Locks {
-		r.refuse(errNoLockKey)
-		return
+		return errNoLockKey
 	}
 	holding := inspect.Hold(c.Reader.Look(call.DB, [][]byte{key})[0])
 	holder, _ := c.Journal.Holder(call.DB, key, holding.Text, time.Now())
@@ -195,5 +170,5 @@ func (c *Console) breakLock(ctx context.Context, r *reply, call Command) {
 	})
 	c.Log.Warn("an operator broke a lock", "key", string(key), "db", call.DB, "digest", holding.Digest, "holder", holder.Client.Address,
 		"client", call.Client, "user", call.User.Name, "reply", strings.TrimSpace(string(answer)))
-	r.bytes = append(r.bytes, answer...)
+	return answer
 }
