@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,9 +24,6 @@ import (
 type adminServer struct {
 	http http.Server
 	page *page.Page
-
-	shown context.Context // ends the page's events
-	hide  context.CancelFunc
 }
 
 // moveKeysParameter is the query parameter with which POST /reload may move keys.
@@ -68,7 +64,7 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 		}
 		io.WriteString(w, report+"\n")
 	})
-	a := &adminServer{page: shown, http: http.Server{
+	return &adminServer{page: shown, http: http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -76,17 +72,11 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}}
-	a.shown, a.hide = context.WithCancel(context.Background())
-	return a
 }
 
-// serve answers requests until close, and then returns nil. It closes the listener, and
-// waits for the goroutine of the page.
+// serve answers requests until close, and then returns nil. It closes the listener.
 func (a *adminServer) serve(listener net.Listener) error {
-	var showing sync.WaitGroup
-	defer showing.Wait()
-	defer a.hide()
-	showing.Go(func() { a.page.Run(a.shown) })
+	defer a.page.Close()
 	if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -96,7 +86,7 @@ func (a *adminServer) serve(listener net.Listener) error {
 // close lets running requests finish until ctx ends, and then closes their connections.
 // Those of the page's events end at once.
 func (a *adminServer) close(ctx context.Context) {
-	a.hide()
+	a.page.Close()
 	if a.http.Shutdown(ctx) != nil {
 		a.http.Close()
 	}

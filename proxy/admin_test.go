@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,7 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/unruled"
@@ -46,19 +47,23 @@ func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() readine
 
 // testPage shows one master that votes.
 func testPage() *page.Page {
+	journal := events.New(slog.New(slog.DiscardHandler))
 	return page.New(page.Source{
 		Version: "a test",
-		Masters: func() redlock.Status {
-			return redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+		Journal: journal,
+		Masters: func() events.State {
+			return journal.Masters(func() redlock.Status {
+				return redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+			})
 		},
 		Draining: func() bool { return false },
 		Clients:  func() int { return 7 },
 		Notes:    func() []string { return nil },
 		Upstream: func() string { return "" },
-		Hottest:  func(int) []journal.HotKey { return nil },
-		Known:    func() []journal.ClientInfo { return nil },
+		Hottest:  func(int) []events.HotKey { return nil },
+		Known:    func() []events.ClientInfo { return nil },
 		Unruled:  func() []unruled.Found { return nil },
-	}, page.NewRecorder())
+	})
 }
 
 func fetch(t *testing.T, url string) (status int, body string) {

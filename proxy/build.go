@@ -47,6 +47,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if p.metrics, err = newMetrics(reg); err != nil {
 		return err
 	}
+	p.observer = p.journal.Observer(p.metrics)
 	if !cfg.ReusePort {
 		if err := p.listen(cfg); err != nil {
 			return err
@@ -82,7 +83,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		MaxQuarantine: func() time.Duration { return p.current.Load().Config.MaxQuarantine },
 		MaxReply:      func() int64 { return p.current.Load().Limits.LockReply },
 		Scripts:       p.scripts,
-		Meter:         meter{p.metrics, p.recorder},
+		Meter:         p.metrics,
 		Log:           p.log,
 		Starting:      starting, Draining: p.lives.Done(),
 		Journal: p.journal, IsSlow: p.isSlow, Leases: p.leases,
@@ -100,9 +101,8 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	p.unruled = unruled.New(p.log)
 	p.operators = console.New(console.Config{
 		Active:  p.current,
-		Status:  p.locker.Status,
+		Masters: p.masters,
 		Ready:   func() string { return p.readiness().text },
-		Since:   p.recorder.Since,
 		Journal: p.journal,
 		Clients: p.clients.Entries,
 		Reader:  p.locker.Reader(),
@@ -183,7 +183,7 @@ func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) re
 		},
 		MaxReply: cfg.Limits.LockReply,
 		Log:      p.log,
-		Observer: p.recorder.Observer(metrics.NewMasterLog(p.metrics, p.log)),
+		Observer: p.observer,
 	}
 }
 

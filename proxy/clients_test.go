@@ -11,7 +11,7 @@ import (
 
 	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -214,7 +214,7 @@ func TestClientKillEndsWaits(t *testing.T) {
 	p := startTestProxy(t, redis, func(c *testConfig) { c.Clients = hub })
 	waitsOn := func(name string) string {
 		list := hub.Entries()
-		return list[slices.IndexFunc(list, func(info journal.ClientInfo) bool { return info.Name == name })].WaitsOn
+		return list[slices.IndexFunc(list, func(info events.ClientInfo) bool { return info.Name == name })].WaitsOn
 	}
 	locker, blocked, operator := p.dial(t), p.dial(t), p.dial(t)
 	locker.ask("CLIENT SETNAME locker\r\n", wire.OK)

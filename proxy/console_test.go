@@ -2,13 +2,14 @@ package proxy
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -19,10 +20,10 @@ const readyLine = "+ready: 5 of 5\r\n"
 // withConsole gives a test proxy a console over masters that all vote.
 func withConsole(c *testConfig) {
 	c.Console = console.New(console.Config{
-		Journal: journal.New(),
+		Journal: events.New(slog.New(slog.DiscardHandler)),
 		Clients: c.Clients.Entries,
 		Active:  config.NewActive(&c.Settings),
-		Status:  func() redlock.Status { return redlock.Status{} },
+		Masters: func() events.State { return events.State{} },
 		Unruled: c.Unruled,
 		Ready:   func() string { return "ready: 5 of 5" },
 	})
@@ -87,28 +88,28 @@ func TestConsoleShowsClients(t *testing.T) {
 	p := startWithUsers(t, redis, withConsole, func(c *testConfig) { hub = c.Clients })
 	client := p.dial(t)
 	eventually(t, "the client has come", func() bool { return len(hub.Entries()) == 1 })
-	facts := func() journal.Facts {
+	facts := func() events.Facts {
 		list := hub.Entries()
 		if len(list) != 1 || list[0].Address != client.LocalAddr().String() {
 			t.Fatalf("%+v", list)
 		}
 		return list[0].Facts
 	}
-	if got, want := facts(), (journal.Facts{RESP: 2}); got != want {
+	if got, want := facts(), (events.Facts{RESP: 2}); got != want {
 		t.Errorf("a client that has sent nothing: %+v", got)
 	}
 	client.ask("AUTH locker pw\r\nREDLOCK CLIENTS\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock|clients")))
 	for _, step := range []struct {
 		text, reply string
-		want        journal.Facts
+		want        events.Facts
 	}{
-		{"CLIENT SETNAME early\r\n", "+OK\r\n", journal.Facts{Name: "early", User: "locker", RESP: 2}},
-		{"AUTH alice pw\r\nGET app\r\n", "+OK\r\n$-1\r\n", journal.Facts{Name: "early", User: "alice", RESP: 2}},
-		{"CLIENT SETNAME late\r\n", "+OK\r\n", journal.Facts{Name: "late", User: "alice", RESP: 2}},
-		{"CLIENT SETNAME a\x01b\r\n", string(wire.ErrClientName), journal.Facts{Name: "late", User: "alice", RESP: 2}},
-		{"SELECT 3\r\n", "+OK\r\n", journal.Facts{Name: "late", User: "alice", DB: 3, RESP: 2}},
-		{"HELLO 3 SETNAME latest\r\n", helloText(3), journal.Facts{Name: "latest", User: "alice", DB: 3, RESP: 3}},
-		{"RESET\r\n", "+RESET\r\n", journal.Facts{RESP: 2}},
+		{"CLIENT SETNAME early\r\n", "+OK\r\n", events.Facts{Name: "early", User: "locker", RESP: 2}},
+		{"AUTH alice pw\r\nGET app\r\n", "+OK\r\n$-1\r\n", events.Facts{Name: "early", User: "alice", RESP: 2}},
+		{"CLIENT SETNAME late\r\n", "+OK\r\n", events.Facts{Name: "late", User: "alice", RESP: 2}},
+		{"CLIENT SETNAME a\x01b\r\n", string(wire.ErrClientName), events.Facts{Name: "late", User: "alice", RESP: 2}},
+		{"SELECT 3\r\n", "+OK\r\n", events.Facts{Name: "late", User: "alice", DB: 3, RESP: 2}},
+		{"HELLO 3 SETNAME latest\r\n", helloText(3), events.Facts{Name: "latest", User: "alice", DB: 3, RESP: 3}},
+		{"RESET\r\n", "+RESET\r\n", events.Facts{RESP: 2}},
 	} {
 		client.ask(step.text, step.reply)
 		eventually(t, step.text, func() bool { return facts() == step.want })

@@ -36,21 +36,21 @@
 // CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package waiting keeps the lines
 // of acquires (wait) and of BLPOP on lock keys. Package lease renews and releases locks
 // (renew, on_disconnect). Package unruled looks for locks among the forwarded commands, because no rule
-// may match them. Package console answers REDLOCK, and package journal remembers clients and verdicts for it. Package wire has every
-// text that sessions send of their own. Package lock has the texts of the lock plane alone. They are
-// Redis's own texts if Redis has one for the case.
+// may match them. Package console answers REDLOCK. Package wire has every text that sessions send of
+// their own. Package lock has the texts of the lock plane alone. They are Redis's own texts if Redis has
+// one for the case.
 //
 // # Around it
 //
 // Package config reads the file, knows the users and all limits, and plans which parts of a new file a
 // reload may apply. build.go makes the parts of a configuration, and reload.go applies a new one.
 // Package endpoint connects to a server. Package inspect asks the servers for their role and settings,
-// for -check, the metrics and the log. Package metrics counts, and shows and logs the masters' states;
-// shown.go tells it the active settings. admin.go serves HTTP. Package page shows the state of
-// everything there. Package holds measures how long locks are held and waited for. Package logqueue
-// writes the log, so that nobody waits for its reader. Package demo starts the servers of -demo.
-// Package embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest is
-// for tests only. imports_test.go says which room may import which.
+// for -check, the metrics and the log. Package events remembers what happened to clients, to locks and to
+// masters. It logs the masters' states and has all sentences about them, which REDLOCK, INFO, /readyz and
+// the page show. Package metrics counts; shown.go tells it the active settings. admin.go serves HTTP.
+// Package page shows the state of everything there. Package demo starts the servers of -demo. Package
+// embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest is for tests
+// only. imports_test.go says which room may import which.
 //
 // # Who owns what
 //

@@ -96,9 +96,8 @@ var rooms = map[string]room{
 
 	"handler":  {floor: 7, redlock: []string{"", "resp", "loop"}},
 	"server":   {floor: 8},
-	"page":     {floor: 6, redlock: []string{"", "inspect"}}, // what an Observer is told, and what is held
+	"page":     {floor: 6, redlock: []string{"inspect"}}, // what is held
 	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}},
-	"journal":  {floor: 1, redlock: []string{""}},
 	"session":  {floor: 5, redlock: []string{"loop"}},
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"clients":  {floor: 6, redlock: []string{"resp"}},
@@ -117,8 +116,7 @@ var rooms = map[string]room{
 	"waiting":  {floor: 2},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
-	"holds":    {floor: 1},
-	"logqueue": {floor: 1},
+	"events":   {floor: 1, redlock: []string{""}}, // the masters' states, and what an Observer is told
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 }
 

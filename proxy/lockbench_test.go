@@ -15,8 +15,8 @@ import (
 	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/handler"
-	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
@@ -65,7 +65,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	texts := scripts.New(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)
 	env := session.NewEnv(current, meter, log, proxytest.Loop(b))
-	remembers := journal.New()
+	remembers := events.New(log)
 	commands := handler.New(env, handler.Config{
 		Scripts: texts,
 		Clients: clients.NewHub(),

@@ -18,12 +18,11 @@ import (
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/inspect"
-	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
-	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/unruled"
@@ -55,7 +54,7 @@ type Proxy struct {
 	log         *slog.Logger
 	level       *slog.LevelVar // the level of log; a reload sets it
 	metrics     *metrics.Metrics
-	recorder    *page.Recorder
+	observer    redlock.Observer // of the masters: the journal, and the metrics behind it
 	embedded    []*embedded.Server
 	embeddedAt  embeddedServers
 	listener    net.Listener // nil: clients connect only over TLS
@@ -65,7 +64,7 @@ type Proxy struct {
 	leases      *lease.Keeper
 	locks       *lock.Plane
 	scripts     *scripts.Cache
-	journal     *journal.Journal
+	journal     *events.Journal
 	clients     *clients.Hub
 	unruled     *unruled.Watch
 	operators   *console.Console
@@ -87,7 +86,7 @@ type Proxy struct {
 // not answer. An unreachable server is no error. A server that cannot hold locks is one.
 // New registers the metrics with reg. level must be the level of log; a reload sets it.
 func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
-	p := &Proxy{log: log, level: level, journal: journal.New(), clients: clients.NewHub(), recorder: page.NewRecorder(), reloading: make(chan struct{}, 1)}
+	p := &Proxy{log: log, level: level, journal: events.New(log), clients: clients.NewHub(), reloading: make(chan struct{}, 1)}
 	p.lives, p.drains = context.WithCancel(context.Background())
 	if err := p.build(cfg, reg); err != nil {
 		p.close()
@@ -161,8 +160,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.EmbeddedServers()) > 0)
 	running.Go(func() { p.monitor.Run(work) })
 	running.Go(func() { p.monitor.WatchUpstream(work) })
-	quorum := &quorumWatch{status: p.locker.Status, gone: p.metrics.ForgetMaster, log: p.log}
-	running.Go(func() { quorum.run(p.lives) })
+	running.Go(func() { p.journal.Watch(p.lives, p.locker.Status) })
 	var failure error
 	select {
 	case <-ctx.Done():

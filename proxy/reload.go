@@ -61,16 +61,16 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	if err != nil {
 		p.metrics.ReloadRefused()
 		p.log.Error("configuration not reloaded, the old one stays active", "reason", strings.ReplaceAll(err.Error(), "\n", "; "))
-		p.recorder.Reloaded("configuration not reloaded: " + err.Error())
+		p.journal.NoteReload("configuration not reloaded: " + err.Error())
 		return "", err
 	}
 	p.metrics.ReloadApplied(shownOf(p.current.Load().Config, time.Now()))
 	if len(changes) == 0 {
 		changes = []string{"nothing"}
 	}
-	p.recorder.Reloaded("configuration reloaded; changed: " + strings.Join(changes, "; "))
+	p.journal.NoteReload("configuration reloaded; changed: " + strings.Join(changes, "; "))
 	p.log.Info("configuration reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
-	return strings.Join(append(append([]string{"configuration reloaded from " + p.current.Load().Config.Source}, resizing(p.locker.Status())...), p.movingKeys()...), "\n"), nil
+	return strings.Join(append(append([]string{"configuration reloaded from " + p.current.Load().Config.Source}, p.masters().Changes()...), p.movingKeys()...), "\n"), nil
 }
 
 // movingKeys describes the keys on which commands are refused because the lock rules
@@ -138,9 +138,6 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 		}
 	}
 	p.apply(next, upstreamEntry, masterEntries, time.Now())
-	if plan.Replaced >= 0 {
-		p.metrics.ForgetMaster(old.Masters[plan.Replaced].Name)
-	}
 	return plan.Changes, nil
 }
 

@@ -8,34 +8,22 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/unruled"
-	"redlock-proxy/redlock"
 )
 
 // These functions give packages metrics and page what they show, in their terms.
-
-// A meter counts lock commands for both.
-type meter struct {
-	*metrics.Metrics
-	recorder *page.Recorder
-}
-
-// LockCommand implements lock.Meter.
-func (m meter) LockCommand(kind, verdict, rule string, seconds float64) {
-	m.Metrics.LockCommand(kind, verdict, rule, seconds)
-	m.recorder.LockCommand(kind, verdict)
-}
 
 // newPage is called before the parts that the page asks exist. Nobody can ask the page before
 // Serve.
 func (p *Proxy) newPage() *page.Page {
 	return page.New(page.Source{
 		Version:  Version(),
-		Masters:  func() redlock.Status { return p.locker.Status() },
+		Journal:  p.journal,
+		Masters:  p.masters,
 		Draining: p.draining.Load,
 		Clients:  func() int { return p.server.Clients() },
 		Notes:    p.notes,
@@ -48,11 +36,8 @@ func (p *Proxy) newPage() *page.Page {
 			return p.operators.Held(ctx, glob, n)
 		},
 		Unruled: p.unruledLocks,
-		Hottest: func(n int) []journal.HotKey {
-			rules := p.current.Load().Router.Rules
-			return p.journal.Hottest(n, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
-		},
-	}, p.recorder)
+		Hottest: func(n int) []events.HotKey { return p.operators.Hottest(n) },
+	})
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {

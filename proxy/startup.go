@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/redlock"
 )
 
@@ -45,6 +46,7 @@ func afterStart(ctx context.Context, status func() redlock.Status) <-chan struct
 // other master is about to vote. Or too many masters are in quarantine or barred, so that
 // no quorum is possible.
 func decided(status redlock.Status) bool {
-	coming, never := countMasters(status, redlock.Uncertified), countMasters(status, redlock.Quarantined, redlock.Barred)
+	masters := events.State{Status: status}
+	coming, never := masters.Count(redlock.Uncertified), masters.Count(redlock.Quarantined, redlock.Barred)
 	return status.Ready() && coming == 0 || len(status.Masters)-never < status.Needed
 }

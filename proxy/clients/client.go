@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/command"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
@@ -51,8 +51,8 @@ func (b *Hub) all() []*Client {
 }
 
 // Entries are the clients as the journal knows them, in the order in which they came.
-func (b *Hub) Entries() []journal.ClientInfo {
-	var list []journal.ClientInfo
+func (b *Hub) Entries() []events.ClientInfo {
+	var list []events.ClientInfo
 	for _, c := range b.all() {
 		info, s := c.Entry.Info(), c.status()
 		info.LibName, info.LibVersion, info.Idle, info.WaitsOn = s.LibName, s.LibVersion, s.idle, s.waits
@@ -63,7 +63,7 @@ func (b *Hub) Entries() []journal.ClientInfo {
 
 // A Client is one session as the others see it.
 type Client struct {
-	Entry *journal.Client // in the journal, which may keep it longer
+	Entry *events.Client // in the journal, which may keep it longer
 
 	hub     *Hub
 	session *session.Session
@@ -78,7 +78,7 @@ type Client struct {
 // NewClient adds a session to the hub. The caller must call Close.
 func NewClient(hub *Hub, session *session.Session, facts Facts) *Client {
 	c := &Client{hub: hub, session: session, since: time.Now()}
-	c.Entry = journal.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
+	c.Entry = events.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
 	c.facts = facts
 	c.introduce()
 	hub.mu.Lock()
@@ -110,7 +110,7 @@ func (c *Client) Publish(now Facts) {
 // introduce tells the journal what is published.
 func (c *Client) introduce() {
 	now := &c.facts
-	c.Entry.Introduce(journal.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
+	c.Entry.Introduce(events.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
 }
 
 // Doing says which command the client has sent last; nil: an unknown one.

@@ -4,15 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/inspect"
 )
 
@@ -24,17 +22,16 @@ type Command struct {
 	Version wire.Version    // of the protocol that the client speaks
 	User    *config.Account // the sender's user; it has the right to send the command
 	Client  slog.LogValuer  // the sender, for the log
-	From    *journal.Client // the sender, for the journal
+	From    *events.Client  // the sender, for the journal
 }
 
 // Config gives a Console its access to the rest of the process. Many goroutines may call
 // the functions at the same time.
 type Config struct {
 	Active  *config.Active
-	Status  func() redlock.Status         // the masters
-	Since   func(master string) time.Time // since when a master has its state; zero: unknown
-	Journal *journal.Journal
-	Clients func() []journal.ClientInfo // those of this process, the oldest first
+	Masters func() events.State
+	Journal *events.Journal
+	Clients func() []events.ClientInfo // those of this process, the oldest first
 	Reader  Reader
 	Locks   Locks
 	Log     *slog.Logger

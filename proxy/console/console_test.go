@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +10,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -17,12 +18,12 @@ import (
 )
 
 // enter makes a client of the console's process.
-func enter(c *Console) *journal.Client {
-	client := journal.NewClient(3, "10.0.0.3:1", time.Now())
-	c.Clients = func() []journal.ClientInfo {
+func enter(c *Console) *events.Client {
+	client := events.NewClient(3, "10.0.0.3:1", time.Now())
+	c.Clients = func() []events.ClientInfo {
 		info := client.Info()
 		info.WaitsOn = "nobody"
-		return []journal.ClientInfo{info}
+		return []events.ClientInfo{info}
 	}
 	return client
 }
@@ -35,14 +36,13 @@ func testConsole() *Console {
 		{Match: "secret:*", DB: 3, Wait: 2 * time.Second, Renew: 10 * time.Minute, Release: true, Companions: []string{"wake:*"}},
 	}
 	return New(Config{
-		Journal: journal.New(),
-		Clients: func() []journal.ClientInfo { return nil },
-		Since:   func(string) time.Time { return until.Add(-10 * time.Minute) },
+		Journal: events.New(slog.New(slog.DiscardHandler)),
+		Clients: func() []events.ClientInfo { return nil },
 		Active:  config.NewActive(&config.Settings{Router: &route.Router{Table: command.Builtin(), Rules: rules}}),
-		Status: func() redlock.Status {
-			return redlock.Status{Masters: []redlock.MasterStatus{
-				{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second},
-				{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: until},
+		Masters: func() events.State {
+			return events.State{Masters: []events.Master{
+				{MasterStatus: redlock.MasterStatus{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second}, Since: until.Add(-10 * time.Minute)},
+				{MasterStatus: redlock.MasterStatus{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: until}, Since: until.Add(-10 * time.Minute)},
 			}}
 		},
 		Ready: func() string { return "ready: 1 of 2\nm2:1 is quarantined\rfor long" },

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -13,7 +13,7 @@ import (
 // clients shows the clients of this process, the oldest first.
 func (c *Console) clients(context.Context, Command) any {
 	now := time.Now()
-	return listOf(c.Clients(), func(_ int, client journal.ClientInfo) any {
+	return listOf(c.Clients(), func(_ int, client events.ClientInfo) any {
 		waits := any(nil)
 		if client.Command != "" {
 			waits = now.Sub(client.Began)
@@ -29,13 +29,13 @@ func (c *Console) clients(context.Context, Command) any {
 const hottest = 10
 
 // Hottest returns the most refused lock keys, n at most.
-func (c *Console) Hottest(n int) []journal.HotKey {
+func (c *Console) Hottest(n int) []events.HotKey {
 	rules := c.Active.Load().Router.Rules
 	return c.Journal.Hottest(n, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
 }
 
 func (c *Console) hot(context.Context, Command) any {
-	return listOf(c.Hottest(hottest), func(_ int, k journal.HotKey) any {
+	return listOf(c.Hottest(hottest), func(_ int, k events.HotKey) any {
 		return pairs{"key", k.Key, "db", k.DB, "refused", k.Refusals, "too-high-by", k.Excess}
 	})
 }
@@ -54,12 +54,12 @@ func (c *Console) slowlog(_ context.Context, call Command) any {
 		if count == -1 {
 			count = math.MaxInt32
 		}
-		return listOf(c.Journal.Slow(int(min(count, math.MaxInt32))), func(_ int, slow journal.SlowCommand) any {
+		return listOf(c.Journal.Slow(int(min(count, math.MaxInt32))), func(_ int, slow events.SlowCommand) any {
 			parts := []any{slow.ID, slow.At.Unix(), slow.Took.Microseconds(), slow.Shown(), slow.Client.Address, slow.Client.Name}
 			return listOf(parts, func(_ int, part any) any { return part })
 		})
 	case wire.IsWord(sub, "LEN") && len(args) == 0:
-		return c.Journal.SlowLen()
+		return len(c.Journal.Slow(math.MaxInt32))
 	case wire.IsWord(sub, "RESET") && len(args) == 0:
 		c.Journal.ForgetSlow()
 		return line("OK")

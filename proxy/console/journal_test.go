@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/wire"
 )
 
 func TestClients(t *testing.T) {
 	c := testConsole()
 	client := enter(c)
-	client.Introduce(journal.Facts{Name: "worker", User: "alice", DB: 2, RESP: 3})
+	client.Introduce(events.Facts{Name: "worker", User: "alice", DB: 2, RESP: 3})
 	idle := "*1\r\n%15\r\n$2\r\nid\r\n:3\r\n$4\r\naddr\r\n$10\r\n10.0.0.3:1\r\n$4\r\nname\r\n$6\r\nworker\r\n$4\r\nuser\r\n$5\r\nalice\r\n$2\r\ndb\r\n:2\r\n$4\r\nresp\r\n:3\r\n$8\r\nlib-name\r\n$0\r\n\r\n$7\r\nlib-ver\r\n$0\r\n\r\n$6\r\nage-ms\r\n"
 	rest := "$7\r\nidle-ms\r\n:0\r\n$11\r\nlocks-taken\r\n:0\r\n$8\r\nwaits-on\r\n$6\r\nnobody\r\n$9\r\nwaits-for\r\n$0\r\n\r\n$13\r\nwaits-for-key\r\n$0\r\n\r\n$8\r\nwaits-ms\r\n_\r\n"
 	if got := ask(c, "REDLOCK CLIENTS", wire.RESP3); !strings.HasPrefix(got, idle) || !strings.HasSuffix(got, rest) {
@@ -28,7 +28,7 @@ func TestClients(t *testing.T) {
 func TestHot(t *testing.T) {
 	c := testConsole()
 	for key, db := range map[string]int{"lock:a": 0, "secret:a": 3, "other": 0} {
-		c.Journal.Note(journal.Event{DB: db, Key: []byte(key), Verdict: journal.Refused, At: time.Now()})
+		c.Journal.Note(events.KeyEvent{DB: db, Key: []byte(key), Verdict: events.Refused, At: time.Now()})
 	}
 	first := "*8\r\n$3\r\nkey\r\n$6\r\nlock:a\r\n$2\r\ndb\r\n:0\r\n$7\r\nrefused\r\n:1\r\n$11\r\ntoo-high-by\r\n:0\r\n"
 	second := "*8\r\n$3\r\nkey\r\n$8\r\nsecret:a\r\n$2\r\ndb\r\n:3\r\n$7\r\nrefused\r\n:1\r\n$11\r\ntoo-high-by\r\n:0\r\n"
@@ -41,7 +41,7 @@ func TestHot(t *testing.T) {
 func TestSlowlog(t *testing.T) {
 	c := testConsole()
 	for _, key := range []string{"lock:a", "lock:b"} {
-		c.Journal.NoteSlow(journal.SlowCommand{Took: 1500 * time.Microsecond, Command: "get", Key: key, Arguments: 1, At: time.Unix(1_800_000_000, 0)}, nil)
+		c.Journal.NoteSlow(events.SlowCommand{Took: 1500 * time.Microsecond, Command: "get", Key: key, Arguments: 1, At: time.Unix(1_800_000_000, 0)}, nil)
 	}
 	second := "*6\r\n:1\r\n:1800000000\r\n:1500\r\n*2\r\n$3\r\nget\r\n$6\r\nlock:b\r\n$0\r\n\r\n$0\r\n\r\n"
 	first := strings.NewReplacer(":1\r\n:18", ":0\r\n:18", "lock:b", "lock:a").Replace(second)

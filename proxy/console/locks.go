@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/inspect"
@@ -38,7 +38,7 @@ type HeldLock struct {
 	DB      int
 	Key     string
 	Holding inspect.Holding
-	Holder  journal.Holder
+	Holder  events.Holder
 	Known   bool  // who the holder is
 	Waiters int64 // clients of this process that wait for it
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock"
 )
 
 // A subcommand is one that REDLOCK has.
@@ -65,14 +65,10 @@ func (c *Console) status(context.Context, Command) any {
 
 // masters shows the masters in the order of their numbers. Those that do not count come last.
 func (c *Console) masters(context.Context, Command) any {
-	status := c.Status()
-	for i := range status.Others {
-		status.Others[i].Reason = strings.TrimSuffix("it is not counted: "+status.Others[i].Reason, ": ")
-	}
-	return listOf(append(status.Masters, status.Others...), func(i int, m redlock.MasterStatus) any {
+	return listOf(c.Masters().All(), func(i int, m events.Master) any {
 		return pairs{
 			"number", i + 1, "name", m.Name, "state", m.State.String(), "reason", m.Reason,
-			"since", c.Since(m.Name), "until", m.Until, "longest-ttl-ms", m.Longest,
+			"since", m.Since, "until", m.Until, "longest-ttl-ms", m.Longest,
 		}
 	})
 }

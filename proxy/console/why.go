@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/inspect"
 )
 
@@ -25,21 +24,21 @@ func (c *Console) why(_ context.Context, call Command) any {
 	}
 	copies := c.Reader.Look(call.DB, [][]byte{key})[0]
 	owing := c.Reader.Outstanding(call.DB, key)
-	now, list, holding := time.Now(), c.Status().Masters, inspect.Hold(copies)
+	now, state, holding := time.Now(), c.Masters(), inspect.Hold(copies)
 	holder, known := c.Journal.Holder(call.DB, key, holding.Text, now)
 	known = known && holding.Type != ""
-	masters := min(len(copies), len(list), len(owing)) // a reload may change the masters meanwhile
+	masters := min(len(copies), len(state.Masters), len(owing)) // a reload may change the masters meanwhile
 	return pairs{
-		"key", string(key), "db", call.DB, "summary", summary(holding, heldFor(holder, known, now)) + c.absentees(list),
+		"key", string(key), "db", call.DB, "summary", summary(holding, heldFor(holder, known, now)) + state.Absent(),
 		"holder", holderOf(holder, known), "waiters", c.waiters()[keyInDB{call.DB, string(key)}],
 		"masters", listOf(copies[:masters], func(i int, copied inspect.Copy) any {
-			master := list[i]
+			master := state.Masters[i]
 			return pairs{
 				"number", i + 1, "name", master.Name, "state", master.State.String(), "reason", master.Reason,
 				"type", describeType(copied), "digest", copied.Digest, "ttl-ms", ttlOf(copied), "owes-answer", owing[i],
 			}
 		}),
-		"verdicts", listOf(c.Journal.Verdicts(call.DB, key), func(_ int, v journal.Mark) any {
+		"verdicts", listOf(c.Journal.Verdicts(call.DB, key), func(_ int, v events.Mark) any {
 			return pairs{"time", v.At, "verdict", v.Verdict.String(), "addr", v.Client.Address, "name", v.Client.Name}
 		}),
 	}
@@ -62,14 +61,14 @@ func ttlOf(c inspect.Copy) any {
 }
 
 // holderOf is who took a lock through this process, or nil.
-func holderOf(h journal.Holder, known bool) any {
+func holderOf(h events.Holder, known bool) any {
 	if !known {
 		return nil
 	}
 	return pairs{"id", h.Client.ID, "addr", h.Client.Address, "name", h.Client.Name, "connected", !h.Client.Gone, "since", h.Since}
 }
 
-func heldFor(h journal.Holder, known bool, now time.Time) time.Duration {
+func heldFor(h events.Holder, known bool, now time.Time) time.Duration {
 	if !known {
 		return -1
 	}
@@ -112,30 +111,6 @@ func content(h inspect.Holding) string {
 	}
 	return h.Digest
 }
-
-// absentees continues the sentence with the masters that do not vote.
-func (c *Console) absentees(masters []redlock.MasterStatus) string {
-	var list []string
-	for i, m := range masters {
-		if m.State == redlock.Certified {
-			continue
-		}
-		text := fmt.Sprintf("master %d is %s", i+1, m.State)
-		if !m.Until.IsZero() {
-			text += " until " + clock(m.Until)
-		} else if since := c.Since(m.Name); !since.IsZero() {
-			text += " since " + clock(since)
-		}
-		list = append(list, text)
-	}
-	if len(list) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(list, ", ")
-}
-
-// clock is a time of this day.
-func clock(t time.Time) string { return t.UTC().Format("15:04:05Z") }
 
 // A keyInDB is a key in a database.
 type keyInDB struct {

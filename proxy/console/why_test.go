@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/inspect"
@@ -83,8 +83,8 @@ func TestWhy(t *testing.T) {
 	c := testConsole()
 	c.Reader = &fakeReader{copies: twoCopies()}
 	client := enter(c)
-	client.Introduce(journal.Facts{Name: "worker"})
-	c.Journal.Note(journal.Event{Key: []byte("lock:a"), Client: client, Verdict: journal.Granted, Value: []byte("secret"), At: time.Now()})
+	client.Introduce(events.Facts{Name: "worker"})
+	c.Journal.Note(events.KeyEvent{Key: []byte("lock:a"), Client: client, Verdict: events.Granted, Value: []byte("secret"), At: time.Now()})
 	got := ask(c, "REDLOCK WHY lock:a", wire.RESP2)
 	for _, want := range []string{
 		"held by 2 of 2 (a1b2c3d4) for 0.", "17.6 s left; master 2 is quarantined until 05:10:00Z\r\n", "10.0.0.3:1", "worker", "granted", "owes-answer\r\n:1\r\n",
@@ -155,9 +155,9 @@ func TestHeld(t *testing.T) {
 	c := testConsole()
 	c.Reader = &fakeReader{copies: twoCopies(), keys: []string{"lock:a", "app", "lock:a", "secret:a", "lock:b"}, all: true}
 	client := enter(c)
-	c.Journal.Note(journal.Event{DB: 3, Key: []byte("lock:a"), Client: client, Verdict: journal.Granted, Value: []byte("secret"), At: time.Now()})
+	c.Journal.Note(events.KeyEvent{DB: 3, Key: []byte("lock:a"), Client: client, Verdict: events.Granted, Value: []byte("secret"), At: time.Now()})
 	client.Begin("set", []byte("lock:b"), time.Now())
-	client.Introduce(journal.Facts{DB: 3})
+	client.Introduce(events.Facts{DB: 3})
 	h, ok := c.Held(t.Context(), "", 3)
 	if !ok || !h.Complete || h.More || len(h.Locks) != 3 {
 		t.Fatalf("%v %+v", ok, h)

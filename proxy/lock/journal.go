@@ -1,9 +1,11 @@
 package lock
 
 import (
+	"slices"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
+	"redlock-proxy/redlock"
 )
 
 // shownKey is the command's first lock key if it certainly is a key, or nil. One of a
@@ -21,14 +23,17 @@ func (c Command) shownKey() []byte {
 }
 
 // remember tells the journal how a command ended, or the commands of a transaction.
-func (p *Plane) remember(name string, db int, a answer, took time.Duration, calls []Command) {
+func (p *Plane) remember(name string, db int, a answer, took time.Duration, now time.Time, calls []Command) {
 	if len(calls) == 0 {
 		return
 	}
-	call, now := calls[0], time.Now()
+	call := calls[0]
 	call.From.End()
 	if p.Journal == nil || a.rejected != "" {
 		return
+	}
+	if a.verdict() != verdictError {
+		p.Journal.NoteCommand(a.kind, a.outcome.Verdict, now)
 	}
 	key := call.shownKey()
 	if !call.Route.Spec.Blocking() && !a.waited && p.IsSlow(took) {
@@ -36,22 +41,46 @@ func (p *Plane) remember(name string, db int, a answer, took time.Duration, call
 		for _, c := range calls {
 			arguments += len(c.Args) - 1
 		}
-		p.Journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, DB: db, Key: string(key), Arguments: arguments}, call.From)
+		p.Journal.NoteSlow(events.SlowCommand{At: now, Took: took, Command: name, DB: db, Key: string(key), Arguments: arguments}, call.From)
 	}
-	e := journal.Event{DB: db, Client: call.From, At: now, TTL: a.ttl, Verdict: journal.VerdictOf(a.kind, &a.outcome), Key: key}
-	switch {
-	case len(a.outcome.Effects) > 0:
-		rules := p.Router().Rules // a companion is no lock
-		p.Journal.NoteEffects(e, a.outcome.Effects, func(key []byte) bool { return rules.Find(db, key) != nil })
+	e := events.KeyEvent{DB: db, Client: call.From, At: now, Took: took, TTL: a.ttl, Verdict: events.VerdictOf(a.kind, &a.outcome), Key: key}
+	isDeleted := func(did redlock.Effect) bool { return did.Change == redlock.KeyDeleted }
+	switch effects := a.outcome.Effects; {
+	case len(effects) > 0:
+		for _, did := range effects {
+			e.Key, e.TTL, e.Value, e.Verdict = did.Key, did.TTL, did.Value, events.VerdictOfEffect(did, slices.ContainsFunc(effects, isDeleted))
+			p.rememberKey(e)
+		}
 		return
 	case len(calls) > 1 || call.onlyKey() == nil:
-		if e.Verdict == journal.Released {
-			return // nobody knows which of the keys
+		if keys, _ := call.distinctKeys(); e.Verdict == events.Released && a.outcome.Number == int64(len(keys)) {
+			for _, e.Key = range keys {
+				p.rememberKey(e)
+			}
 		}
-	case e.Verdict == journal.Granted:
+		if e.Verdict == events.Released {
+			return // else nobody knows which of the keys
+		}
+	case e.Verdict == events.Granted:
 		e.Value = call.Args[2]
 	}
-	if e.Verdict != 0 && e.Key != nil && p.Router().Rules.Find(db, e.Key) != nil {
-		p.Journal.Note(e)
+	p.rememberKey(e)
+}
+
+// rememberKey tells the journal what a command meant for a key, and the meter how long a lock was held or
+// waited for. A companion is no lock.
+func (p *Plane) rememberKey(e events.KeyEvent) {
+	if e.Verdict == 0 || e.Key == nil {
+		return
+	}
+	rule := p.Router().Rules.Find(e.DB, e.Key)
+	if rule == nil {
+		return
+	}
+	switch lasted, known := p.Journal.Note(e); {
+	case known && e.Verdict == events.Granted:
+		p.Meter.LockWaited(rule.Label(), lasted)
+	case known:
+		p.Meter.LockHeld(rule.Label(), lasted)
 	}
 }

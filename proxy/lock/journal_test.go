@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/redlock"
 )
 
 // withJournal is a plane with rules for lock:* and a journal, and a client of it.
-func withJournal(answer func(any) redlock.Outcome, slow bool) (*Plane, *journal.Journal, *journal.Client) {
-	j := journal.New()
-	client := journal.NewClient(7, "10.0.0.7:1", time.Now())
-	client.Introduce(journal.Facts{Name: "worker"})
+func withJournal(answer func(any) redlock.Outcome, slow bool) (*Plane, *events.Journal, *events.Client) {
+	j := events.New(slog.New(slog.DiscardHandler))
+	client := events.NewClient(7, "10.0.0.7:1", time.Now())
+	client.Introduce(events.Facts{Name: "worker"})
 	routes := &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	plane := New(Config{
 		Locker: &fakeLocker{answer: answer}, Router: func() *route.Router { return routes },
@@ -58,7 +58,7 @@ func TestJournalOfCommands(t *testing.T) {
 		{"PEXPIRE lock:a 9000", lost, "absent", ""},
 		{"DEL lock:a", won, "released", ""},
 		{"DEL lock:a", lost, "absent", ""},
-		{"DEL lock:a lock:b", redlock.Outcome{Verdict: redlock.Won, Number: 1}, "", ""},
+		{"DEL lock:a lock:b", won, "released", ""},
 		{"GET lock:a", won, "", ""},
 		{"GET lock:a", noQuorum, "", ""},
 		{"SET lock:a", won, "", ""},
@@ -96,6 +96,24 @@ func TestJournalOfCommands(t *testing.T) {
 	}
 }
 
+// A deletion that releases some of its keys does not say which.
+func TestJournalOfADeletionOfSomeKeys(t *testing.T) {
+	plane, j, client := withJournal(func(request any) redlock.Outcome {
+		if string(request.(redlock.ReleaseRequest).Key) == "lock:b" {
+			return redlock.Outcome{Verdict: redlock.Lost}
+		}
+		return redlock.Outcome{Verdict: redlock.Won}
+	}, false)
+	call := fakeLockerCall("DEL lock:a lock:b")
+	call.From = client
+	plane.Do(t.Context(), nil, call)
+	for _, key := range []string{"lock:a", "lock:b"} {
+		if verdicts := j.Verdicts(0, []byte(key)); len(verdicts) > 0 {
+			t.Errorf("%s: %+v", key, verdicts)
+		}
+	}
+}
+
 // A fencing token is no release: WHY still knows who took the lock.
 func TestJournalOfATokensLock(t *testing.T) {
 	plane, j, client := withJournal(func(any) redlock.Outcome { return redlock.Outcome{Verdict: redlock.Won, Number: 7} }, false)
@@ -107,14 +125,14 @@ func TestJournalOfATokensLock(t *testing.T) {
 	if h, known := j.Holder(0, []byte("lock:a"), []byte("token"), time.Now()); !known || h.Client.Name != "worker" {
 		t.Errorf("the holder is %+v", h)
 	}
-	if verdicts := j.Verdicts(0, []byte("lock:a")); len(verdicts) != 1 || verdicts[0].Verdict != journal.Granted {
+	if verdicts := j.Verdicts(0, []byte("lock:a")); len(verdicts) != 1 || verdicts[0].Verdict != events.Granted {
 		t.Errorf("the verdicts are %+v", verdicts)
 	}
 }
 
 // While a command runs, the journal knows which, and for which key.
 func TestJournalOfARunningCommand(t *testing.T) {
-	var client *journal.Client
+	var client *events.Client
 	seen := ""
 	plane, _, client := withJournal(func(any) redlock.Outcome {
 		c := client.Info()

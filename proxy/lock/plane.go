@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
-	"redlock-proxy/proxy/holds"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/route"
@@ -54,7 +53,6 @@ type Meter interface {
 type Plane struct {
 	Config
 	lines *waiting.Lines
-	times *holds.Times
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // the warnings that were logged, see firstTime
@@ -64,13 +62,13 @@ type Plane struct {
 // Command is a command on lock keys. The plane does not keep its slices.
 type Command struct {
 	DB        int
-	Args      [][]byte        // at least the name
-	Route     route.Route     // the places of its keys
-	Version   wire.Version    // of the protocol that the client speaks
-	LastReads *LastReads      // of the client; nil: no reads are remembered
-	Client    slog.LogValuer  // the sender, for the log; may be nil
-	From      *journal.Client // the sender, for the journal; may be nil
-	Leases    *lease.Holder   // of the client; nil: the locks that it takes get no leases
+	Args      [][]byte       // at least the name
+	Route     route.Route    // the places of its keys
+	Version   wire.Version   // of the protocol that the client speaks
+	LastReads *LastReads     // of the client; nil: no reads are remembered
+	Client    slog.LogValuer // the sender, for the log; may be nil
+	From      *events.Client // the sender, for the journal; may be nil
+	Leases    *lease.Holder  // of the client; nil: the locks that it takes get no leases
 }
 
 // Name is the name in the command's specification, or empty if it has none.
@@ -97,14 +95,14 @@ type Config struct {
 	Draining <-chan struct{}
 	Changes  waiting.Changes
 	Leases   *lease.Keeper                 // nil: there are no leases
-	Journal  *journal.Journal              // remembers how commands end; may be nil
+	Journal  *events.Journal               // remembers how commands end, and for how long locks are held; may be nil
 	IsSlow   func(took time.Duration) bool // tells whether a command that took so long is slow
 }
 
 // New makes a plane. Everything but Starting, Draining, Changes, Leases and Journal must be
 // given, and IsSlow with a Journal.
 func New(c Config) *Plane {
-	return &Plane{Config: c, lines: waiting.New(c.Changes), times: holds.New()}
+	return &Plane{Config: c, lines: waiting.New(c.Changes)}
 }
 
 // Parks tells whether Do may run on the loop of the task in its context. An acquire and a script
@@ -165,13 +163,12 @@ func (p *Plane) Do(ctx context.Context, dst []byte, call Command) []byte {
 	return a.append(dst, call.Version)
 }
 
-// note counts, measures and logs how a command ended. calls are the command, or the
+// note counts and logs how a command ended. calls are the command, or the
 // commands of a transaction. If no quorum could tell who holds a lock, note logs a warning, at
 // most once a second. It does not warn for a client that has gone.
 func (p *Plane) note(ctx context.Context, name string, db int, a answer, started time.Time, calls ...Command) {
 	now := time.Now()
 	took := now.Sub(started)
-	p.measure(a, started, now, calls)
 	rule, key, client := "", []byte(nil), slog.LogValuer(nil)
 	for _, call := range calls {
 		client = call.Client
@@ -184,7 +181,7 @@ func (p *Plane) note(ctx context.Context, name string, db int, a answer, started
 			}
 		}
 	}
-	p.remember(name, db, a, took, calls)
+	p.remember(name, db, a, took, now, calls)
 	p.Meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
 	if a.outcome.TooLong > 0 || a.rejected == errorLongReply {
 		p.Meter.LimitReached("lock_reply")

@@ -4,8 +4,7 @@
 // Other packages report events as plain data. Metrics implements redlock.Observer for
 // the events of locks and masters. New, ShowSettings and ShowHazards give the names of
 // masters, rules and limits. Some metrics have no events, so their values are read when
-// the metrics are (Readings). A MasterLog is an Observer that also logs each change of a
-// master's state, with its reason.
+// the metrics are (Readings).
 //
 // Events that clients can cause at will are logged through a Throttle. It counts the
 // lines that it leaves out.

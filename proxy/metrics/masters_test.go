@@ -1,20 +1,14 @@
 package metrics
 
 import (
-	"bytes"
-	"log/slog"
 	"net/http/httptest"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
 
@@ -47,104 +41,8 @@ func gathered(t *testing.T, reg *prometheus.Registry, name string) string {
 	return ""
 }
 
-// While a master is unreachable, a reason that returns with every redial is logged once, and a
-// reason of the first moment is not. The change of state is counted once, whatever the reasons.
-func TestStandingIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		reg := prometheus.NewRegistry()
-		m, err := New(reg, Names{Build: []string{"", "", ""}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var log proxytest.Log
-		observer := NewMasterLog(m, slog.New(slog.NewTextHandler(&log, nil)))
-		told := 0
-		away := func(lasts time.Duration, reasons ...string) {
-			for _, reason := range reasons {
-				observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Away, Reason: reason})
-				time.Sleep(lasts)
-			}
-			synctest.Wait()
-		}
-		back := func() { observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Certified}) }
-		tells := func(what string, reasons ...string) {
-			t.Helper()
-			var got []string
-			for line := range strings.Lines(log.String()) {
-				if _, reason, ok := strings.Cut(strings.TrimSpace(line), "state=unreachable reason="); ok {
-					got = append(got, reason)
-				}
-			}
-			if got = got[min(told, len(got)):]; !slices.Equal(got, reasons) {
-				t.Errorf("%s: %q is told, want %q", what, got, reasons)
-			}
-			told += len(got)
-		}
-		away(2*awayPause, "refused", "timeout", "refused", "timeout")
-		tells("two reasons that last", "refused", "timeout")
-		back()
-		away(0, "closed")
-		away(2*awayPause, "refused")
-		tells("a killed master", "refused")
-		back()
-		away(awayPause/4+time.Millisecond, "closed", "refused", "closed", "refused", "closed", "refused", "closed", "refused")
-		tells("two reasons in turn", "refused", "closed")
-		back()
-		away(0, "closed")
-		back()
-		tells("a broken connection", "closed")
-		away(awayPause/2, "refused")
-		back()
-		away(awayPause/2, "closed")
-		tells("a broken connection, and another one", "refused")
-		back()
-		var many []string
-		for i := range 2 * maxReasons {
-			many = append(many, strconv.Itoa(i))
-		}
-		tells("the other one", "closed")
-		away(2*awayPause, many...)
-		tells("reasons without end", many[:maxReasons]...)
-		if got := gathered(t, reg, "redlock_master_state_changes_total"); !strings.Contains(got, `value:"unreachable"} counter:{value:7 `) {
-			t.Errorf("seven absences are counted as %s", got)
-		}
-	})
-}
-
-// A start does not log that masters do not vote yet, unless that lasts.
-func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
-	for name, lasts := range map[string]bool{"it votes soon": false, "it lasts": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m, err := New(prometheus.NewRegistry(), Names{Build: []string{"", "", ""}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				var log proxytest.Log
-				observer := NewMasterLog(m, slog.New(slog.NewTextHandler(&log, nil)))
-				for _, reason := range []string{"no set of masters is known yet", "its clock is being watched first"} {
-					observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Uncertified, Reason: reason})
-					time.Sleep(time.Second)
-				}
-				if log.String() != "" {
-					t.Errorf("it is told at once:\n%s", log.String())
-				}
-				if !lasts {
-					observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Certified})
-				}
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				const line = `level=WARN msg="lock master starting: it answers and does not vote yet" master=m1:1 state=starting reason="its clock is being watched first"`
-				if told := strings.Count(log.String(), "does not vote yet"); told > 1 || strings.Contains(log.String(), line) != lasts {
-					t.Errorf("%s", log.String())
-				}
-			})
-		})
-	}
-}
-
 // Every state has a series of its own, so a dashboard needs no numbers. Each change is
-// counted and logged with its reason.
+// counted.
 func TestStandingIsShown(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m, err := New(reg, Names{Build: []string{"", "", ""}})
@@ -162,16 +60,9 @@ func TestStandingIsShown(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
-	observer := NewMasterLog(m, slog.New(slog.NewTextHandler(&log, nil)))
-	var _ redlock.Observer = observer
-	for _, state := range []redlock.MasterState{redlock.Certified, redlock.Uncertified} {
-		observer.Standing(redlock.MasterStatus{Name: "m0:1", State: state, Reason: "for the test"})
-	}
 	for _, master := range testStatus.Masters {
-		observer.Standing(master)
+		m.Standing(master)
 	}
-	observer.Standing(redlock.MasterStatus{Name: "m3:1", State: redlock.Certified}) // an absence is logged if it lasts or ends
 	m.LockWithoutTTL()
 	m.LockBeyondQuarantine()
 	m.ShowHazards([]Hazard{{Kind: "unreachable", Server: "m3:1"}, {Kind: "rights", Server: "m4:1", Detail: "eval"}})
@@ -197,17 +88,6 @@ func TestStandingIsShown(t *testing.T) {
 	}
 	if strings.Contains(body, `kind="unreachable"`) || strings.Contains(body, `end_timestamp_seconds{master="m1:1"}`) {
 		t.Error("what is over is still shown")
-	}
-	for _, want := range []string{
-		`level=WARN msg="lock master starting: it answers and does not vote yet" master=m0:1`,
-		`level=INFO msg="lock master voting" master=m1:1 state=voting`,
-		`level=WARN msg="lock master quarantined: it is asked everything, its votes do not count" master=m2:1 state=quarantined reason="it may have forgotten locks" until=2026-11-21T05:10:00Z`,
-		`level=WARN msg="lock master unreachable; releases for it are queued" master=m3:1 state=unreachable reason="it is not connected: connection refused"`,
-		`level=WARN msg="lock master rejected: it must not vote" master=m4:1 state=rejected`,
-	} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("no %s in\n%s", want, log.String())
-		}
 	}
 	m.Undone("m1:1")
 	m.ForgetMaster("m1:1")

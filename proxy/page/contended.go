@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 )
 
 const (
@@ -14,13 +14,6 @@ const (
 	// waitsAfter is how long a lock command runs before its client counts as waiting.
 	waitsAfter = 100 * time.Millisecond
 )
-
-// A HotKey is a key that was often refused in the last minutes.
-type HotKey struct {
-	Key     string `json:"key"`
-	DB      int    `json:"db"`
-	Refused int64  `json:"refused"`
-}
 
 // Waiters are the clients whose lock command has no answer yet.
 type Waiters struct {
@@ -38,25 +31,17 @@ type Waiter struct {
 	Since   Time   `json:"since"`
 }
 
-func hotKeysOf(list []journal.HotKey) []HotKey {
-	shown := make([]HotKey, 0, mostHot)
-	for _, k := range list {
-		shown = append(shown, HotKey{k.Key, k.DB, k.Refusals})
-	}
-	return shown
-}
-
 // waitersOf returns the clients that wait, those that have waited longest first.
-func waitersOf(clients []journal.ClientInfo, now time.Time) Waiters {
-	clients = slices.DeleteFunc(clients, func(c journal.ClientInfo) bool {
+func waitersOf(clients []events.ClientInfo, now time.Time) Waiters {
+	clients = slices.DeleteFunc(clients, func(c events.ClientInfo) bool {
 		return c.Command == "" || now.Sub(c.Began) < waitsAfter
 	})
-	slices.SortFunc(clients, func(a, b journal.ClientInfo) int {
+	slices.SortFunc(clients, func(a, b events.ClientInfo) int {
 		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID))
 	})
 	w := Waiters{Count: len(clients), Oldest: []Waiter{}}
 	for _, c := range clients[:min(len(clients), mostWaiters)] {
-		w.Oldest = append(w.Oldest, Waiter{Client: c.Address, Name: c.Name, Command: c.Command, Key: c.Key, DB: c.DB, Since: Time{c.Began}})
+		w.Oldest = append(w.Oldest, Waiter{Client: c.Address, Name: c.Name, Command: c.Command, Key: c.Key, DB: c.DB, Since: Time(c.Began)})
 	}
 	return w
 }

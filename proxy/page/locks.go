@@ -119,18 +119,18 @@ func globOf(search string) string {
 }
 
 func lockTableOf(held console.Held, search string, now time.Time) LockTable {
-	table := LockTable{Time: Time{now}, Search: search, Complete: held.Complete, More: held.More, Locks: []Lock{}}
+	table := LockTable{Time: Time(now), Search: search, Complete: held.Complete, More: held.More, Locks: []Lock{}}
 	for _, l := range held.Locks {
 		shown := Lock{
 			Key: l.Key[:min(len(l.Key), longestKey)], DB: l.DB, Type: l.Holding.Type, Digest: l.Holding.Digest,
 			Masters: l.Holding.Holders, Waiters: l.Waiters,
 		}
 		if l.Holding.TTL != inspect.NoTTL {
-			shown.Until = Time{now.Add(l.Holding.TTL)}
+			shown.Until = Time(now.Add(l.Holding.TTL))
 		}
 		if l.Known {
 			client := l.Holder.Client
-			shown.Holder = &Holder{Client: client.Address, Name: client.Name, Connected: !client.Gone, Since: Time{l.Holder.Since}}
+			shown.Holder = &Holder{Client: client.Address, Name: client.Name, Connected: !client.Gone, Since: Time(l.Holder.Since)}
 		}
 		table.Locks = append(table.Locks, shown)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/console"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/redlock/inspect"
 )
 
@@ -26,7 +26,7 @@ func TestLocksInJSON(t *testing.T) {
 			copied := inspect.Copy{Type: "string", Text: []byte("secret"), Digest: "a1b2c3d4", TTL: 1500 * time.Millisecond}
 			forEver := copied
 			forEver.TTL = inspect.NoTTL
-			holder := journal.Holder{Client: journal.ClientInfo{Address: "10.0.0.6:5000", Facts: journal.Facts{Name: "worker"}}, Since: time.Now()}
+			holder := events.Holder{Client: events.ClientInfo{Address: "10.0.0.6:5000", Facts: events.Facts{Name: "worker"}}, Since: time.Now()}
 			return console.Held{More: true, Locks: []console.HeldLock{
 				{DB: 1, Key: strings.Repeat("k", 2*longestKey), Holding: inspect.Holding{Copy: forEver, Holders: 3}},
 				{Key: "lock:a*", Holding: inspect.Holding{Copy: copied, Holders: 4}, Holder: holder, Known: true, Waiters: 2},
@@ -102,9 +102,7 @@ func TestQuestionsForLocksEnd(t *testing.T) {
 			close(ended)
 		}()
 		synctest.Wait()
-		over, cancel := context.WithCancel(t.Context())
-		cancel()
-		s.Run(over)
+		s.Close()
 		<-ended
 		if time.Since(began) != 0 {
 			t.Errorf("it delays the end by %s", time.Since(began))

@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/console"
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/unruled"
-	"redlock-proxy/redlock"
 )
 
 const (
@@ -32,7 +31,8 @@ const (
 // may block.
 type Source struct {
 	Version  string
-	Masters  func() redlock.Status
+	Journal  *events.Journal
+	Masters  func() events.State
 	Draining func() bool
 	Clients  func() int      // number of connected clients
 	Notes    func() []string // lines for operators
@@ -40,8 +40,8 @@ type Source struct {
 	Upstream func() (problem string)
 	// Hottest returns the most refused keys, n at most. Known returns the clients, in a slice
 	// that the Page may change.
-	Hottest func(n int) []journal.HotKey
-	Known   func() []journal.ClientInfo
+	Hottest func(n int) []events.HotKey
+	Known   func() []events.ClientInfo
 	// Unruled returns the patterns of keys that look like locks and match no rule.
 	Unruled func() []unruled.Found
 	// Held returns locks whose keys match a glob, n at most. It asks the masters, until ctx
@@ -51,25 +51,30 @@ type Source struct {
 
 // A Page serves the state of the proxy over HTTP.
 type Page struct {
-	source   Source
-	recorder *Recorder
-	started  time.Time
+	source  Source
+	started time.Time
 
-	lives context.Context // ends when Run has ended
-	end   context.CancelFunc
-	held  heldLocks
+	lives     context.Context // ends with Close
+	end       context.CancelFunc
+	held      heldLocks
+	listeners chan struct{} // has an element for each one
 
-	mu        sync.Mutex
-	listeners map[chan []byte]struct{}
+	mu      sync.Mutex // guards what was sent last; it is held while that is made
+	sent    []byte
+	at      time.Time
+	changes int // of the journal, before sent was made
 }
 
-// New makes a Page. Its /events send nothing until Run runs.
-func New(source Source, recorder *Recorder) *Page {
-	p := &Page{source: source, recorder: recorder, started: time.Now(), listeners: map[chan []byte]struct{}{}}
+// New makes a Page.
+func New(source Source) *Page {
+	p := &Page{source: source, started: time.Now(), listeners: make(chan struct{}, mostListeners)}
 	p.lives, p.end = context.WithCancel(context.Background())
 	p.held.turn = make(chan struct{}, 1)
 	return p
 }
+
+// Close sends a last event to each listener, and ends its connection soon. It ends questions for locks.
+func (p *Page) Close() { p.end() }
 
 // Register adds the Page's addresses.
 func (p *Page) Register(mux *http.ServeMux) {
@@ -117,80 +122,19 @@ func (p *Page) text() []byte {
 	return text
 }
 
-// Run sends events to the listeners until ctx ends: once a second and on each change. Then
-// it sends the last one, and every listener's connection is closed.
-func (p *Page) Run(ctx context.Context) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		p.send()
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		case <-p.recorder.changed:
-			select { // what else changes now goes with it
-			case <-ctx.Done():
-			case <-time.After(shortestInterval):
-			}
-		}
-	}
-	p.send()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.end()
-	for listener := range p.listeners {
-		close(listener)
-	}
-	clear(p.listeners)
-}
-
-// send gives all listeners the present state. A listener that has not taken the state before
-// gets only this one.
-func (p *Page) send() {
-	p.mu.Lock()
-	nobody := len(p.listeners) == 0
-	p.mu.Unlock()
-	if nobody {
-		return
-	}
-	text := p.text()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for listener := range p.listeners {
-		select {
-		case <-listener:
-		default:
-		}
-		listener <- text // has room: only send fills it
-	}
-}
-
-// listen adds a listener. ok is false if there are too many, or if Run has ended.
-func (p *Page) listen() (listener chan []byte, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lives.Err() != nil || len(p.listeners) >= mostListeners {
-		return nil, false
-	}
-	listener = make(chan []byte, 1)
-	p.listeners[listener] = struct{}{}
-	return listener, true
-}
-
-func (p *Page) leave(listener chan []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.listeners, listener)
-}
-
-// events answers /events. The first event comes at once.
+// events answers /events: at once, then once a second and on each change.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
-	listener, ok := p.listen()
-	if !ok {
+	full := false
+	select {
+	case p.listeners <- struct{}{}:
+		defer func() { <-p.listeners }()
+	default:
+		full = true
+	}
+	if full || p.lives.Err() != nil {
 		http.Error(w, "too many listeners, or the proxy is ending; /status.json answers once", http.StatusServiceUnavailable)
 		return
 	}
-	defer p.leave(listener)
 	conn := http.NewResponseController(w)
 	// The server's deadlines are for requests that end.
 	if conn.SetReadDeadline(time.Time{}) != nil {
@@ -198,16 +142,40 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header(w, "text/event-stream")
-	text, more := p.text(), true
-	for more {
+	for more := true; ; {
+		text, changes := p.toSend()
 		conn.SetWriteDeadline(time.Now().Add(writePatience))
-		if _, err := w.Write([]byte("event: status\ndata: " + string(text) + "\n\n")); err != nil || conn.Flush() != nil {
+		if _, err := w.Write([]byte("event: status\ndata: " + string(text) + "\n\n")); err != nil || conn.Flush() != nil || !more {
 			return
 		}
+		more = p.await(r.Context(), changes)
+	}
+}
+
+// toSend is the state for listeners. It is made anew if something has changed or it is old, so many
+// listeners cost as much as one. changes are those of the journal that it has.
+func (p *Page) toSend() (text []byte, changes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if changes = p.source.Journal.Changes(); changes != p.changes || p.lives.Err() != nil || time.Since(p.at) >= shortestInterval {
+		p.changes, p.sent, p.at = changes, p.text(), time.Now()
+	}
+	return p.sent, p.changes
+}
+
+// await returns when the next event is due: after interval, or soon after a change. It returns false if
+// that is the last one.
+func (p *Page) await(listens context.Context, changes int) (more bool) {
+	tick := time.NewTicker(shortestInterval)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < interval && changes == p.source.Journal.Changes(); {
 		select {
-		case text, more = <-listener:
-		case <-r.Context().Done():
-			return
+		case <-tick.C:
+		case <-listens.Done():
+			return false
+		case <-p.lives.Done():
+			return false
 		}
 	}
+	return true
 }

@@ -2,18 +2,19 @@ package page
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
 )
@@ -23,18 +24,22 @@ type scene struct {
 	*Page
 	mu       sync.Mutex
 	masters  redlock.Status
-	clients  []journal.ClientInfo
+	clients  []events.ClientInfo
 	draining bool
 }
 
 func newScene(masters ...redlock.MasterStatus) *scene {
+	journal := events.New(slog.New(slog.DiscardHandler))
 	s := &scene{masters: redlock.Status{Needed: len(masters)/2 + 1, Masters: masters}}
 	s.Page = New(Source{
 		Version: "a version",
-		Masters: func() redlock.Status {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.masters
+		Journal: journal,
+		Masters: func() events.State {
+			return journal.Masters(func() redlock.Status {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				return s.masters
+			})
 		},
 		Draining: func() bool {
 			s.mu.Lock()
@@ -44,41 +49,30 @@ func newScene(masters ...redlock.MasterStatus) *scene {
 		Clients:  func() int { return 12 },
 		Notes:    func() []string { return []string{"demo: toys"} },
 		Upstream: func() string { return "connection refused" },
-		Hottest: func(n int) []journal.HotKey {
-			return []journal.HotKey{{DB: 1, Key: "lock:hot", Refusals: int64(n)}}
+		Hottest: func(n int) []events.HotKey {
+			return []events.HotKey{{DB: 1, Key: "lock:hot", Refusals: int64(n)}}
 		},
 		Unruled: func() []unruled.Found {
 			return []unruled.Found{{Match: "job:*", Uses: 3, Shape: "a shape", Library: "a library"}}
 		},
-		Known: func() []journal.ClientInfo { return slices.Clone(s.clients) },
-	}, NewRecorder())
+		Known: func() []events.ClientInfo { return slices.Clone(s.clients) },
+	})
 	return s
 }
 
-// serve runs the page behind a server with short deadlines, until the test ends. stop ends
-// Run.
-func (s *scene) serve(t *testing.T) (url string, stop func()) {
+// serve runs the page behind a server with short deadlines, until the test ends.
+func (s *scene) serve(t *testing.T) (url string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	s.Register(mux)
 	web := httptest.NewUnstartedServer(mux)
 	web.Config.ReadTimeout, web.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
 	web.Start()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		s.Run(ctx)
-		close(ended)
-	}()
-	stop = func() {
-		cancel()
-		<-ended
-	}
 	t.Cleanup(func() {
-		stop()
+		s.Close()
 		web.Close()
 	})
-	return web.URL, stop
+	return web.URL
 }
 
 // listener reads /events.
@@ -122,10 +116,10 @@ type shown struct {
 }
 
 // The listener gets the state at once, each second and on each change, for longer than the
-// server's deadlines. When Run ends, it gets the last state, and the connection ends.
+// server's deadlines. When the Page is closed, it gets the last state, and the connection ends.
 func TestEventsFollowTheState(t *testing.T) {
 	s := newScene(voting("m1"), voting("m2"), voting("m3"))
-	url, stop := s.serve(t)
+	url := s.serve(t)
 	events, response := listen(t, url)
 	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Errorf("events are %s", kind)
@@ -154,7 +148,7 @@ func TestEventsFollowTheState(t *testing.T) {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
-	stop()
+	s.Close()
 	last := shown{}
 	for now, ok := events.next(t); ok; now, ok = events.next(t) {
 		last = now
@@ -170,7 +164,7 @@ func TestEventsFollowTheState(t *testing.T) {
 // The page may run its own script and style, and asks nobody but the proxy.
 func TestThePageNeedsNoNetwork(t *testing.T) {
 	s := newScene(voting("m1"))
-	url, _ := s.serve(t)
+	url := s.serve(t)
 	response, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
@@ -213,38 +207,52 @@ func TestThePageNeedsNoNetwork(t *testing.T) {
 // The number of listeners is bounded, and one that leaves makes room.
 func TestListenersAreBounded(t *testing.T) {
 	s := newScene(voting("m1"))
-	var listeners []chan []byte
 	for range mostListeners {
-		l, ok := s.listen()
-		if !ok {
-			t.Fatal("a listener is refused")
-		}
-		listeners = append(listeners, l)
+		s.listeners <- struct{}{}
 	}
-	url, _ := s.serve(t)
+	url := s.serve(t)
 	if _, response := listen(t, url); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("one too many: %s", response.Status)
 	}
-	s.leave(listeners[0])
+	<-s.listeners
 	if _, response := listen(t, url); response.StatusCode != http.StatusOK {
 		t.Errorf("one in place of one that left: %s", response.Status)
 	}
 }
 
-// A listener that reads nothing delays nobody, and later gets the newest state only.
-func TestASlowListenerGetsTheNewest(t *testing.T) {
-	s := newScene(voting("m1"))
-	slow, _ := s.listen()
-	s.send()
-	s.masters.Masters = []redlock.MasterStatus{away("m1")}
-	s.send()
-	var now shown
-	if err := json.Unmarshal(<-slow, &now); err != nil || now.Health != healthLost {
-		t.Errorf("it gets %+v, %v", now, err)
-	}
-	if len(slow) != 0 {
-		t.Error("it gets more")
-	}
+// Many listeners cost as much as one, and a change is sent before it is old.
+func TestListenersShareTheState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, made := newScene(voting("m1")), 0
+		notes := s.source.Notes
+		s.source.Notes = func() []string {
+			made++
+			return notes()
+		}
+		for range 10 {
+			s.toSend()
+		}
+		if made > 2 { // the first one sees the state of m1, which is a change
+			t.Errorf("ten listeners at once: %d states are made", made)
+		}
+		began := time.Now()
+		if s.await(t.Context(), s.source.Journal.Changes()); time.Since(began) < interval {
+			t.Errorf("an event after %v", time.Since(began))
+		}
+		time.AfterFunc(interval/2, func() { s.source.Journal.NoteReload("reloaded") })
+		_, changes := s.toSend()
+		began = time.Now()
+		if more := s.await(t.Context(), changes); !more || time.Since(began) > interval/2+shortestInterval {
+			t.Errorf("a change is sent after %v", time.Since(began))
+		}
+		if text, _ := s.toSend(); !strings.Contains(string(text), "reloaded") {
+			t.Errorf("the change is not in %s", text)
+		}
+		s.Close()
+		if _, changes = s.toSend(); s.await(t.Context(), changes) {
+			t.Error("the events go on after Close")
+		}
+	})
 }
 
 func voting(name string) redlock.MasterStatus {

@@ -1,11 +1,10 @@
 package page
 
 import (
-	"fmt"
 	"math"
 	"time"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/proxy/events"
 )
 
 // The values of Status.Health.
@@ -19,20 +18,20 @@ const (
 
 // Status is what /status.json answers. deploy/README.md has the meaning of the fields.
 type Status struct {
-	Time     Time         `json:"time"`
-	Started  Time         `json:"started"`
-	Version  string       `json:"version"`
-	Health   string       `json:"health"`
-	Quorum   Quorum       `json:"quorum"`
-	Masters  []Master     `json:"masters"`
-	Clients  int          `json:"clients"`
-	Commands LockCommands `json:"lock_commands"`
-	Hot      []HotKey     `json:"hot_keys"`
-	Waiters  Waiters      `json:"waiters"`
-	Unruled  []Unruled    `json:"unruled"`
-	Events   []Event      `json:"events"`
-	Notes    []string     `json:"notes"`
-	Upstream string       `json:"upstream_problem"` // empty if there is none
+	Time     Time            `json:"time"`
+	Started  Time            `json:"started"`
+	Version  string          `json:"version"`
+	Health   string          `json:"health"`
+	Quorum   Quorum          `json:"quorum"`
+	Masters  []Master        `json:"masters"`
+	Clients  int             `json:"clients"`
+	Commands LockCommands    `json:"lock_commands"`
+	Hot      []events.HotKey `json:"hot_keys"`
+	Waiters  Waiters         `json:"waiters"`
+	Unruled  []Unruled       `json:"unruled"`
+	Events   []events.Event  `json:"events"`
+	Notes    []string        `json:"notes"`
+	Upstream string          `json:"upstream_problem"` // empty if there is none
 }
 
 // Quorum says whether locks can be decided.
@@ -82,57 +81,42 @@ type Unruled struct {
 	Rule    string `json:"rule"`
 }
 
-// Time is a time in JSON: RFC 3339 in UTC, with milliseconds. The zero time is null.
-type Time struct{ time.Time }
-
-// MarshalJSON implements json.Marshaler.
-func (t Time) MarshalJSON() ([]byte, error) {
-	if t.IsZero() {
-		return []byte("null"), nil
-	}
-	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z"`)), nil
-}
+// Time is a time in JSON.
+type Time = events.Time
 
 // status makes the Status of now.
 func (p *Page) status() Status {
 	from := p.source.Masters()
 	now := time.Now()
-	p.recorder.look(from, now)
 	s := Status{
-		Time: Time{now}, Started: Time{p.started}, Version: p.source.Version,
-		Clients: p.source.Clients(), Events: p.recorder.lastEvents(), Notes: append([]string{}, p.source.Notes()...), Upstream: p.source.Upstream(),
-		Quorum: quorumOf(from), Hot: hotKeysOf(p.source.Hottest(mostHot)), Waiters: waitersOf(p.source.Known(), now),
+		Time: Time(now), Started: Time(p.started), Version: p.source.Version,
+		Clients: p.source.Clients(), Events: p.source.Journal.Events(), Notes: append([]string{}, p.source.Notes()...), Upstream: p.source.Upstream(),
+		Quorum: quorumOf(from), Hot: append([]events.HotKey{}, p.source.Hottest(mostHot)...), Waiters: waitersOf(p.source.Known(), now),
+		Unruled: []Unruled{},
 	}
-	s.Unruled = []Unruled{}
 	for _, f := range p.source.Unruled() {
-		s.Unruled = append(s.Unruled, Unruled{f.Match, f.Uses, Time{f.First}, Time{f.Last}, f.Shape, f.Library, f.Rule()})
+		s.Unruled = append(s.Unruled, Unruled{f.Match, f.Uses, Time(f.First), Time(f.Last), f.Shape, f.Library, f.Rule()})
 	}
 	s.Health = healthOf(s.Quorum, p.source.Draining())
 	for _, m := range from.Masters {
-		s.Masters = append(s.Masters, p.masterOf(m, now))
+		s.Masters = append(s.Masters, masterOf(m))
 	}
-	total, last := p.recorder.commands(now)
-	s.Commands = LockCommands{Granted: total.granted, Refused: total.refused, Undecided: total.undecided}
+	total, last := p.source.Journal.Commands(now)
+	s.Commands = LockCommands{Granted: total.Granted, Refused: total.Refused, Undecided: total.Undecided}
 	for _, second := range last {
 		minute := &s.Commands.LastMinute
-		minute.Granted = append(minute.Granted, second.granted)
-		minute.Refused = append(minute.Refused, second.refused)
-		minute.Undecided = append(minute.Undecided, second.undecided)
+		minute.Granted = append(minute.Granted, second.Granted)
+		minute.Refused = append(minute.Refused, second.Refused)
+		minute.Undecided = append(minute.Undecided, second.Undecided)
 	}
 	return s
 }
 
-func quorumOf(from redlock.Status) Quorum {
-	q := Quorum{Needed: from.Needed, Masters: len(from.Masters), NewUntil: Time{from.NewUntil}}
-	for _, m := range from.Masters {
-		if m.State == redlock.Certified {
-			q.Voting++
-		}
-	}
+func quorumOf(from events.State) Quorum {
+	q := Quorum{Voting: from.Voting(), Needed: from.Needed, Masters: len(from.Masters), Text: from.Quorum(), NewUntil: Time(from.NewUntil)}
 	if q.Voting < q.Needed {
 		q.Reason = from.Reason
 	}
-	q.Text = fmt.Sprintf("%d of %d lock masters vote, %d needed", q.Voting, q.Masters, q.Needed)
 	return q
 }
 
@@ -150,16 +134,16 @@ func healthOf(q Quorum, draining bool) string {
 	return healthReduced
 }
 
-func (p *Page) masterOf(m redlock.MasterStatus, now time.Time) Master {
+func masterOf(m events.Master) Master {
 	shown := Master{
 		Name: m.Name, State: m.State.String(), Reason: m.Reason,
-		Since: Time{p.recorder.Since(m.Name)}, Until: Time{m.Until}, LongestTTL: m.Longest.Seconds(),
+		Since: Time(m.Since), Until: Time(m.Until), LongestTTL: m.Longest.Seconds(),
 	}
 	if m.ClockWithin > 0 {
 		shown.ClockAhead, shown.ClockWithin = milliseconds(m.ClockAhead), milliseconds(m.ClockWithin)
 	}
-	if mean, most, ok := p.recorder.latency(m.Name, now); ok {
-		shown.VoteMean, shown.VoteMost = milliseconds(mean), milliseconds(most)
+	if m.VoteMost > 0 {
+		shown.VoteMean, shown.VoteMost = milliseconds(m.VoteMean), milliseconds(m.VoteMost)
 	}
 	return shown
 }

@@ -8,28 +8,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/redlock"
 )
 
-// nobody is the Observer behind a Recorder's.
-type nobody struct{ votes, standings, forgotten int }
+// nobody is the Meter behind a Journal.
+type nobody struct{ redlock.Observer }
 
-func (n *nobody) Voted(string, redlock.Vote, time.Duration, time.Time) { n.votes++ }
-func (n *nobody) Decided(redlock.Kind, redlock.Verdict, time.Duration) {}
-func (n *nobody) Undone(string)                                        {}
-func (n *nobody) Queued(string, int)                                   {}
-func (n *nobody) Standing(redlock.MasterStatus)                        { n.standings++ }
-func (n *nobody) Forgot(string, redlock.Amnesia)                       { n.forgotten++ }
-func (n *nobody) Healed(string, redlock.HealDeed)                      {}
-func (n *nobody) HealPassed(time.Time, bool)                           {}
-func zeros(n int) string                                               { return strings.Repeat("0,", n) }
-func texts(list []Event) (text string) {
-	for _, e := range list {
-		text += e.Kind + " " + e.Master + " " + e.Text + "\n"
-	}
-	return text
-}
+func (nobody) Voted(string, redlock.Vote, time.Duration, time.Time) {}
+func (nobody) Standing(redlock.MasterStatus)                        {}
+func (nobody) ForgetMaster(string)                                  {}
+func zeros(n int) string                                            { return strings.Repeat("0,", n) }
 
 // This is the interface: each name, and the form of each value.
 func TestStatusInJSON(t *testing.T) {
@@ -39,22 +28,28 @@ func TestStatusInJSON(t *testing.T) {
 			redlock.MasterStatus{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: time.Now().Add(time.Minute)},
 			voting("m3:1"),
 		)
-		s.clients = []journal.ClientInfo{
+		s.clients = []events.ClientInfo{
 			{ID: 1, Address: "10.0.0.6:5000"},
-			{ID: 2, Address: "10.0.0.7:5000", Facts: journal.Facts{Name: "worker", DB: 2}, Command: "set", Key: "lock:a", Began: time.Now()},
+			{ID: 2, Address: "10.0.0.7:5000", Facts: events.Facts{Name: "worker", DB: 2}, Command: "set", Key: "lock:a", Began: time.Now()},
 			{ID: 3, Address: "10.0.0.8:5000", Command: "get", Key: "lock:b", Began: time.Now().Add(1450 * time.Millisecond)},
 		}
 		s.masters.NewUntil = time.Now().Add(time.Hour)
-		behind := new(nobody)
-		observer := s.recorder.Observer(behind)
+		journal := s.source.Journal
+		observer := journal.Observer(nobody{})
 		observer.Voted("m1:1", redlock.Granted, time.Millisecond, time.Now())
 		observer.Voted("m1:1", redlock.Refused, 2*time.Millisecond, time.Now())
 		observer.Voted("m1:1", redlock.Failed, time.Second, time.Now()) // says nothing about its latency
-		for _, row := range [][2]string{{"acquire", "won"}, {"acquire", "lost"}, {"swap", "lost"}, {"read", "noquorum"}, {"read", "won"}, {"acquire", "error"}} {
-			s.recorder.LockCommand(row[0], row[1])
+		for _, row := range []struct {
+			kind    redlock.Kind
+			verdict redlock.Verdict
+		}{
+			{redlock.KindAcquire, redlock.Won}, {redlock.KindAcquire, redlock.Lost}, {redlock.KindSwap, redlock.Lost},
+			{redlock.KindRead, redlock.NoQuorum}, {redlock.KindRead, redlock.Won},
+		} {
+			journal.NoteCommand(row.kind, row.verdict, time.Now())
 		}
 		time.Sleep(1500 * time.Millisecond)
-		s.recorder.Reloaded("configuration reloaded")
+		journal.NoteReload("configuration reloaded")
 		const want = `{"time":"2000-01-01T00:00:01.500Z","started":"2000-01-01T00:00:00.000Z","version":"a version","health":"at_risk",` +
 			`"quorum":{"voting":2,"needed":2,"masters":3,"text":"2 of 3 lock masters vote, 2 needed","reason":"","new_until":"2000-01-01T01:00:00.000Z"},` +
 			`"masters":[` +
@@ -72,9 +67,6 @@ func TestStatusInJSON(t *testing.T) {
 		got := string(s.text())
 		if want := strings.NewReplacer("Z1", zeros(59)+"1", "Z2", zeros(59)+"2").Replace(want); got != want {
 			t.Errorf("it is\n%s, want\n%s", got, want)
-		}
-		if behind.votes != 3 {
-			t.Errorf("%d of 3 votes are passed on", behind.votes)
 		}
 		time.Sleep(2 * time.Minute)
 		var later struct {
@@ -111,84 +103,15 @@ func TestHealthInOneWord(t *testing.T) {
 	}
 }
 
-// Each change of a state is one event, whatever the reasons. A start is none. The list is
-// bounded.
-func TestEvents(t *testing.T) {
-	r, behind := NewRecorder(), new(nobody)
-	observer := r.Observer(behind)
-	m := func(state redlock.MasterState, reason string) {
-		observer.Standing(redlock.MasterStatus{Name: "m1", State: state, Reason: reason})
-	}
-	m(redlock.Uncertified, "its clock is being watched first")
-	m(redlock.Certified, "")
-	m(redlock.Away, "refused")
-	m(redlock.Away, "i/o timeout")
-	m(redlock.Uncertified, "no marker was read yet")
-	m(redlock.Quarantined, "it may have forgotten locks")
-	observer.Forgot("m1", redlock.Restarted)
-	observer.Forgot("m2", redlock.Replaced)
-	observer.Standing(voting("m3"))
-	m(redlock.Certified, "")
-	const want = `state m1 voting
-failover m2 it has been a replica of another server, so it may have forgotten locks
-quarantine m1 it was restarted, so it may have forgotten locks
-state m1 quarantined: it may have forgotten locks
-state m1 unreachable: refused
-state m1 voting
-`
-	if got := texts(r.lastEvents()); got != want {
-		t.Errorf("the events are\n%s", got)
-	}
-	if behind.standings != 8 || behind.forgotten != 2 {
-		t.Errorf("passed on: %+v", behind)
-	}
-	for i := range 2 * mostEvents {
-		r.Reloaded(strconv.Itoa(i))
-	}
-	if list := r.lastEvents(); len(list) != mostEvents || list[0].Text != strconv.Itoa(2*mostEvents-1) {
-		t.Errorf("%d events, the last is %v", len(list), list[0])
-	}
-	for cause := redlock.Emptied; cause <= redlock.Replaced; cause++ {
-		if causes[cause] == "" {
-			t.Errorf("%s has no text", cause)
-		}
-	}
-}
-
 // The clients that have waited longest are shown, and the number of all.
 func TestWaitersAreBounded(t *testing.T) {
 	now := time.Now()
-	var clients []journal.ClientInfo
+	var clients []events.ClientInfo
 	for i := range 3 * mostWaiters {
-		clients = append(clients, journal.ClientInfo{ID: int64(i), Command: "set", Key: strconv.Itoa(i), Began: now.Add(-time.Duration(i) * time.Second)})
+		clients = append(clients, events.ClientInfo{ID: int64(i), Command: "set", Key: strconv.Itoa(i), Began: now.Add(-time.Duration(i) * time.Second)})
 	}
 	w := waitersOf(clients, now)
 	if w.Count != 3*mostWaiters-1 || len(w.Oldest) != mostWaiters || w.Oldest[0].Key != strconv.Itoa(3*mostWaiters-1) {
 		t.Errorf("%d of %d, the first is %+v", len(w.Oldest), w.Count, w.Oldest[0])
-	}
-}
-
-// A master that was replaced is forgotten.
-func TestReplacedMastersAreForgotten(t *testing.T) {
-	s := newScene(voting("m1"))
-	observer := s.recorder.Observer(new(nobody))
-	observer.Voted("old", redlock.Granted, time.Millisecond, time.Now())
-	observer.Standing(away("old"))
-	s.status()
-	if _, _, ok := s.recorder.latency("old", time.Now()); ok || !s.recorder.Since("old").IsZero() {
-		t.Error("it is remembered")
-	}
-}
-
-// Recording each vote and each command allocates nothing.
-func TestRecordingDoesNotAllocate(t *testing.T) {
-	r := NewRecorder()
-	observer := r.Observer(new(nobody))
-	observer.Voted("m1", redlock.Granted, time.Millisecond, time.Now())
-	if n := testing.AllocsPerRun(100, func() {
-		observer.Voted("m1", redlock.Granted, time.Millisecond, time.Now())
-		r.LockCommand("acquire", "won")
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
 	}
 }

@@ -1,4 +1,4 @@
-package journal
+package events
 
 import (
 	"hash/maphash"
@@ -11,7 +11,7 @@ const (
 	keyShards  = 64
 	setsShard  = 128 // sets of a shard
 	slotsSet   = 8   // slots of a set
-	MostKeys   = keyShards * setsShard * slotsSet
+	mostKeys   = keyShards * setsShard * slotsSet
 	keptMarks  = 4 // verdicts of a key
 	forEverYet = 1<<63 - 1
 )
@@ -26,7 +26,7 @@ type slot struct {
 	hash    uint64
 	value   uint64 // the hash of the value with which the holder took the lock; 0: unknown
 	holder  int64  // the id of a client; 0: nobody took it here, or it was released here
-	since   int64  // when the holder took it, in ns
+	since   int64  // when it was taken here; 0: it was not, or it was released here
 	until   int64  // the end of its TTL
 	touched int64
 	marks   [keptMarks]mark // a ring
@@ -39,8 +39,8 @@ type mark struct {
 	what   Verdict
 }
 
-// An Event is what a command meant for one key. The journal does not keep its slices.
-type Event struct {
+// A KeyEvent is what a command meant for one key. The journal does not keep its slices.
+type KeyEvent struct {
 	DB      int
 	Key     []byte
 	Client  *Client // the sender; nil: unknown
@@ -48,16 +48,25 @@ type Event struct {
 	Value   []byte        // Granted: what the lock holds; nil: unknown
 	TTL     time.Duration // Granted, Extended: 0: for ever
 	At      time.Time
+	Took    time.Duration // the command, until then
 }
 
-// Note remembers an event.
-func (j *Journal) Note(e Event) {
-	hash, now := j.hash(e.DB, e.Key), e.At.UnixNano()
-	if e.Verdict == Refused {
+// Note remembers an event. It returns how long the client waited for a lock that is Granted, from its
+// first try on, and how long a lock that is Released was held. It returns false if nobody knows, and for
+// any other verdict. A hold ends with a release through this process: one that ends by its TTL, or is
+// released through another process, has no end here.
+func (j *Journal) Note(e KeyEvent) (lasted time.Duration, known bool) {
+	hash, now := j.hash(e.DB, e.Key), j.at(e.At)
+	began := now - int64(e.Took)
+	switch e.Verdict {
+	case Refused:
 		j.refuse(hash, e)
-	}
-	if e.Verdict == Granted && e.Client != nil {
-		e.Client.granted.Add(1)
+		e.Client.tried(hash, false, began, now)
+	case Granted:
+		lasted, known = time.Duration(now-e.Client.tried(hash, true, began, now)), true
+		if e.Client != nil {
+			e.Client.granted.Add(1)
+		}
 	}
 	by := j.clients.add(e.Client)
 	s := &j.keys[hash%keyShards]
@@ -82,8 +91,10 @@ func (j *Journal) Note(e Event) {
 	case Extended:
 		k.until = end(now, e.TTL)
 	case Released:
-		k.holder = 0
+		lasted, known = time.Duration(now-k.since), k.since != 0
+		k.holder, k.since = 0, 0
 	}
+	return lasted, known
 }
 
 func end(now int64, ttl time.Duration) int64 {
@@ -124,6 +135,19 @@ func (s *keyShard) place(hash uint64, now int64) *slot {
 
 func (k *slot) isHeld(now int64) bool { return k.holder != 0 && k.until > now }
 
+// look returns what is known of a key: a copy, or the zero slot.
+func (j *Journal) look(hash uint64) slot {
+	s := &j.keys[hash%keyShards]
+	s.Lock()
+	defer s.Unlock()
+	for _, k := range s.set(hash) {
+		if k.touched != 0 && k.hash == hash {
+			return k
+		}
+	}
+	return slot{}
+}
+
 // A Holder is who took a lock here, and when.
 type Holder struct {
 	Client ClientInfo
@@ -133,30 +157,12 @@ type Holder struct {
 // Holder tells who took a key here. value is what the masters hold now, or nil if that is
 // no string. It returns false if nobody did, or if the lock was taken elsewhere since.
 func (j *Journal) Holder(db int, key, value []byte, now time.Time) (Holder, bool) {
-	hash := j.hash(db, key)
-	client, since := j.holder(hash, value, now.UnixNano())
-	if client == 0 {
+	k := j.look(j.hash(db, key))
+	known := k.value != 0 && value != nil
+	if k.holder == 0 || known && k.value != maphash.Bytes(j.values, value) || !known && !k.isHeld(j.at(now)) {
 		return Holder{}, false
 	}
-	return Holder{j.clients.info(client), time.Unix(0, since)}, true
-}
-
-func (j *Journal) holder(hash uint64, value []byte, now int64) (client, since int64) {
-	s := &j.keys[hash%keyShards]
-	s.Lock()
-	defer s.Unlock()
-	for i, set := 0, s.set(hash); i < len(set); i++ {
-		k := &set[i]
-		if k.touched == 0 || k.hash != hash || k.holder == 0 {
-			continue
-		}
-		known := k.value != 0 && value != nil
-		if known && k.value != maphash.Bytes(j.values, value) || !known && !k.isHeld(now) {
-			return 0, 0
-		}
-		return k.holder, k.since
-	}
-	return 0, 0
+	return Holder{j.clients.info(k.holder), j.timeOf(k.since)}, true
 }
 
 // A Mark is one verdict on a key.
@@ -168,24 +174,10 @@ type Mark struct {
 
 // Verdicts are the last verdicts on a key, the newest first.
 func (j *Journal) Verdicts(db int, key []byte) (list []Mark) {
-	hash := j.hash(db, key)
-	for _, m := range j.marks(hash) {
-		if m.at != 0 {
-			list = append(list, Mark{time.Unix(0, m.at), j.clients.info(m.client), m.what})
-		}
-	}
-	return list
-}
-
-func (j *Journal) marks(hash uint64) (list [keptMarks]mark) {
-	s := &j.keys[hash%keyShards]
-	s.Lock()
-	defer s.Unlock()
-	for i, set := 0, s.set(hash); i < len(set); i++ {
-		if k := &set[i]; k.touched != 0 && k.hash == hash {
-			for n := range list {
-				list[n] = k.marks[(int(k.next)+2*keptMarks-1-n)%keptMarks]
-			}
+	k := j.look(j.hash(db, key))
+	for n := range keptMarks {
+		if m := k.marks[(int(k.next)+2*keptMarks-1-n)%keptMarks]; m.at != 0 {
+			list = append(list, Mark{j.timeOf(m.at), j.clients.info(m.client), m.what})
 		}
 	}
 	return list

@@ -1,9 +1,9 @@
-package journal
+package events
 
 import "sync"
 
-// MostDeparted is the number of clients that are known after they have left.
-const MostDeparted = 8192
+// mostDeparted is the number of clients that are known after they have left.
+const mostDeparted = 8192
 
 // A roll knows the clients that keys name by their ids: those that are connected, and the last
 // that have left.
@@ -24,7 +24,7 @@ func (r *roll) add(c *Client) int64 {
 	r.Lock()
 	defer r.Unlock()
 	r.byID[c.id], r.line = c, append(r.line, c)
-	for looks := 2; looks > 0 && len(r.line) > MostDeparted; looks-- {
+	for looks := 2; looks > 0 && len(r.line) > mostDeparted; looks-- {
 		oldest := r.line[0]
 		if r.line = r.line[1:]; oldest.gone.Load() {
 			delete(r.byID, oldest.id)

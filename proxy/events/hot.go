@@ -1,4 +1,4 @@
-package journal
+package events
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ func (k *hotKey) count() (n uint32) {
 }
 
 // refuse counts a refusal.
-func (j *Journal) refuse(hash uint64, e Event) {
+func (j *Journal) refuse(hash uint64, e KeyEvent) {
 	minute := e.At.Unix() / 60
 	s := &j.hot[hash%hotShards]
 	s.Lock()
@@ -89,10 +89,10 @@ func (s *hotShard) replace(minute int64) *hotKey {
 
 // A HotKey is a key with the number of its refusals in the last five minutes.
 type HotKey struct {
-	DB       int
-	Key      string
-	Refusals int64
-	Excess   int64 // Refusals may be too high by this much
+	Key      string `json:"key"`
+	DB       int    `json:"db"`
+	Refusals int64  `json:"refused"`
+	Excess   int64  `json:"-"` // Refusals may be too high by this much
 }
 
 // Hottest returns the most refused keys for which shows returns true, n at most.
@@ -114,7 +114,7 @@ func (s *hotShard) list(minute int64) (list []HotKey) {
 		k := &s.keys[i]
 		k.roll(minute)
 		n := int64(k.count())
-		list = append(list, HotKey{k.db, string(k.key), n, min(n, int64(k.taken))})
+		list = append(list, HotKey{string(k.key), k.db, n, min(n, int64(k.taken))})
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -16,10 +17,11 @@ func TestHoldsAndWaitsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var next redlock.Outcome
 		p := newFakeLockerPlane(func(any) redlock.Outcome { return next }, route.Rule{Match: "*", DB: route.AnyDB})
-		me, other := new(LastReads), new(LastReads)
-		send := func(client *LastReads, line string, o redlock.Outcome) {
+		p.Journal, p.IsSlow = events.New(p.Log), func(time.Duration) bool { return false }
+		me, other := events.NewClient(1, "me", time.Now()), events.NewClient(2, "other", time.Now())
+		send := func(client *events.Client, line string, o redlock.Outcome) {
 			call := fakeLockerCall(line)
-			call.LastReads, next = client, o
+			call.From, next = client, o
 			p.Do(t.Context(), nil, call)
 			time.Sleep(time.Second)
 		}
@@ -31,7 +33,7 @@ func TestHoldsAndWaitsAreMeasured(t *testing.T) {
 		}
 		created, deleted := redlock.Effect{Change: redlock.KeyCreated}, redlock.Effect{Change: redlock.KeyDeleted}
 		refused := fakeLockerReply(":0\r\n")
-		refused.Kept = [][]byte{[]byte("b")}
+		refused.Refused = true
 		send(me, "SET a 1 NX PX 30000", fakeLockerWon)
 		send(other, "SET a 2 NX PX 30000", fakeLockerLost)
 		send(other, "SET a 2 NX PX 30000", redlock.Outcome{Verdict: redlock.NoQuorum})

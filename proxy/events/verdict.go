@@ -1,4 +1,4 @@
-package journal
+package events
 
 import "redlock-proxy/redlock"
 
@@ -48,26 +48,16 @@ func VerdictOf(kind redlock.Kind, o *redlock.Outcome) Verdict {
 	return Released
 }
 
-// NoteEffects remembers what a run did to each key that isLock tells is a lock. e has what
-// all its events have in common. A run that deletes may create a wake-up for waiting
+// VerdictOfEffect is what a run meant for one key. A run that deletes may create a wake-up for waiting
 // clients, which is no lock.
-func (j *Journal) NoteEffects(e Event, effects []redlock.Effect, isLock func(key []byte) bool) {
-	deletes := false
-	for _, did := range effects {
-		deletes = deletes || did.Change == redlock.KeyDeleted
+func VerdictOfEffect(did redlock.Effect, deletes bool) Verdict {
+	switch {
+	case did.Change == redlock.KeyDeleted:
+		return Released
+	case did.Change == redlock.KeyCreated && !deletes:
+		return Granted
+	case did.Change == redlock.KeyProlonged:
+		return Extended
 	}
-	for _, did := range effects {
-		e.Key, e.TTL, e.Value, e.Verdict = did.Key, did.TTL, did.Value, Changed
-		switch {
-		case did.Change == redlock.KeyDeleted:
-			e.Verdict = Released
-		case did.Change == redlock.KeyCreated && !deletes:
-			e.Verdict = Granted
-		case did.Change == redlock.KeyProlonged:
-			e.Verdict = Extended
-		}
-		if isLock(e.Key) {
-			j.Note(e)
-		}
-	}
+	return Changed
 }

@@ -1,7 +1,8 @@
-package proxy
+package events
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,20 @@ var (
 	}
 )
 
-func TestReadiness(t *testing.T) {
+// stateOf is a state of which nothing is remembered, but since when the masters have it.
+func stateOf(status redlock.Status) State {
+	s := State{Status: status}
+	for _, m := range status.Masters {
+		s.Masters = append(s.Masters, Master{MasterStatus: m, Since: testUntil.Add(-10 * time.Minute)})
+	}
+	for _, m := range status.Others {
+		s.Others = append(s.Others, Master{MasterStatus: m})
+	}
+	return s
+}
+
+// Readiness is told with each master that does not vote.
+func TestLines(t *testing.T) {
 	enough := testStatus
 	enough.Needed = 2
 	unborn := redlock.Status{Needed: 1, Reason: "a new set begins only when all have been up for 30s: m1:1 has been up for 3s only",
@@ -32,25 +46,23 @@ func TestReadiness(t *testing.T) {
 		"m3:1 is unreachable: it is not connected: connection refused\n" +
 		"m4:1 is rejected: it belongs\r\nto another set"
 	for _, row := range []struct {
-		draining bool
-		status   redlock.Status
-		ready    bool
-		want     string
+		status redlock.Status
+		want   string
 	}{
-		{false, enough, true, "ready: 2 of 5 lock masters vote, 2 needed" + missing},
-		{true, enough, false, "draining: the proxy is ending and takes no new clients"},
-		{false, testStatus, false, "2 of 5 lock masters vote, 3 needed" + missing},
-		{false, unborn, false, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is starting: no set of masters is known yet"},
-		{false, all, true, "ready: 1 of 1 lock masters vote, 1 needed"},
+		{enough, "ready: 2 of 5 lock masters vote, 2 needed" + missing},
+		{testStatus, "2 of 5 lock masters vote, 3 needed" + missing},
+		{unborn, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is starting: no set of masters is known yet"},
+		{all, "ready: 1 of 1 lock masters vote, 1 needed"},
 	} {
-		if got := judgeReadiness(row.draining, row.status); got != (readiness{row.ready, row.want}) {
-			t.Errorf("got  %v\nwant %v %s", got, row.ready, row.want)
+		if got := strings.Join(stateOf(row.status).Lines(), "\n"); got != row.want {
+			t.Errorf("got  %s\nwant %s", got, row.want)
 		}
 	}
-	if got := infoOfMaster(testStatus.Masters[1]); got != "name=m2:1,state=quarantined,until=2026-11-21T05:10:00Z,reason=it may have forgotten locks" {
+	masters := stateOf(testStatus).Masters
+	if got := masters[1].Info(); got != "name=m2:1,state=quarantined,until=2026-11-21T05:10:00Z,reason=it may have forgotten locks" {
 		t.Errorf("%q", got)
 	}
-	if got := infoOfMaster(testStatus.Masters[3]); got != "name=m4:1,state=rejected,reason=it belongs  to another set" {
+	if got := masters[3].Info(); got != "name=m4:1,state=rejected,reason=it belongs  to another set" {
 		t.Errorf("%q", got)
 	}
 }
@@ -70,8 +82,26 @@ func TestResizingIsTold(t *testing.T) {
 		{0, "m4:1 must vote first", []string{"the number of lock masters is being changed: m4:1 must vote first", other}},
 	} {
 		status.Change.Wanted, status.Change.Waits = row.wanted, row.waits
-		if got := resizing(status); !slices.Equal(got, row.want) {
+		if got := stateOf(status).Changes(); !slices.Equal(got, row.want) {
 			t.Errorf("got %q, want %q", got, row.want)
 		}
+	}
+}
+
+// The masters that do not vote continue a sentence. Those that do not count come last in a list.
+func TestMastersInAList(t *testing.T) {
+	if got, want := stateOf(testStatus).Absent(), "; master 2 is quarantined until 05:10:00Z, master 3 is unreachable since 05:00:00Z, master 4 is rejected since 05:00:00Z"; got != want {
+		t.Errorf("%q", got)
+	}
+	if got := stateOf(redlock.Status{Masters: testStatus.Masters[:1]}).Absent(); got != "" {
+		t.Errorf("%q", got)
+	}
+	all := stateOf(redlock.Status{Masters: testStatus.Masters[:2], Others: []redlock.MasterStatus{{Name: "m3:1"}, {Name: "m4:1", Reason: "it comes"}}}).All()
+	var reasons []string
+	for _, m := range all {
+		reasons = append(reasons, m.Reason)
+	}
+	if want := []string{"", "it may have forgotten locks", "it is not counted", "it is not counted: it comes"}; !slices.Equal(reasons, want) {
+		t.Errorf("%q", reasons)
 	}
 }

@@ -1,6 +1,7 @@
-package journal
+package events
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,7 +11,8 @@ import (
 // longestKept bounds what is kept of a key or of a client's name, in bytes.
 const longestKept = 256
 
-// A Client is one client, for the journal. The journal keeps it for a while after it has left. All methods but Leave work on nil, an unknown client.
+// A Client is one client, for the journal, which keeps it for a while after it has left. All
+// methods but Leave work on nil, an unknown client.
 type Client struct {
 	id      int64
 	address string
@@ -25,7 +27,21 @@ type Client struct {
 	command string // the one that began last; "" if none runs
 	began   time.Time
 	key     []byte // the first key of that command; its buffer is used again
+	tries   []try  // the locks that it tries to take, the one of the last try at the end
 }
+
+// A try is since when a client has tried in vain to take a lock, and when it did so last.
+type try struct {
+	key         uint64 // a hash
+	since, last int64
+}
+
+const (
+	// mostTries bounds the locks that a client is known to wait for.
+	mostTries = 8
+	// retryPause is longer than the pause between two tries of a client that still waits.
+	retryPause = int64(30 * time.Second)
+)
 
 // Facts are what a client may change.
 type Facts struct {
@@ -62,7 +78,7 @@ func NewClient(id int64, address string, now time.Time) *Client {
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.command, c.key = "", nil
+	c.command, c.key, c.tries = "", nil, nil
 	c.gone.Store(true)
 }
 
@@ -121,4 +137,28 @@ func (c *Client) Info() (info ClientInfo) {
 		info.Command, info.Began, info.Key = c.command, c.began, string(c.key)
 	}
 	return info
+}
+
+// tried says that the client has taken a lock, or was refused it, by a command that began at began. It
+// returns since when the client has tried. A client that has not tried for retryPause had given up.
+func (c *Client) tried(key uint64, granted bool, began, now int64) (since int64) {
+	if c == nil {
+		return began
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since = began
+	if at := slices.IndexFunc(c.tries, func(t try) bool { return t.key == key }); at >= 0 {
+		if began-c.tries[at].last < retryPause {
+			since = c.tries[at].since
+		}
+		c.tries = slices.Delete(c.tries, at, at+1)
+	}
+	if !granted {
+		if len(c.tries) == mostTries {
+			c.tries = slices.Delete(c.tries, 0, 1)
+		}
+		c.tries = append(c.tries, try{key, since, now})
+	}
+	return since
 }

@@ -1,4 +1,4 @@
-package logqueue
+package events
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func (g *gate) text() string {
 
 func TestLinesComeInOrder(t *testing.T) {
 	g := &gate{}
-	q := New(g, func(lines int) { t.Errorf("%d lines were dropped", lines) })
+	q := NewLogQueue(g, func(lines int) { t.Errorf("%d lines were dropped", lines) })
 	want := ""
 	for i := range 10_000 {
 		line := fmt.Sprintln("line", i)
@@ -51,13 +51,13 @@ func TestAStalledReaderHoldsNobodyUp(t *testing.T) {
 	g := &gate{}
 	g.shut.Lock()
 	told := make(chan int, 1)
-	var q *Queue
-	q = New(g, func(lines int) {
+	var q *LogQueue
+	q = NewLogQueue(g, func(lines int) {
 		_, _ = q.Write([]byte("some were dropped\n"))
 		told <- lines
 	})
 	line := []byte(strings.Repeat("x", 1023) + "\n")
-	const written = 3 * mostWaiting / 1024
+	const written = 3 * mostUnread / 1024
 	for range written {
 		_, _ = q.Write(line)
 	}
@@ -76,7 +76,7 @@ func TestAStalledReaderHoldsNobodyUp(t *testing.T) {
 func TestCloseDoesNotWaitForAStalledReader(t *testing.T) {
 	g := &gate{}
 	g.shut.Lock()
-	q := New(g, func(int) {})
+	q := NewLogQueue(g, func(int) {})
 	_, _ = q.Write([]byte("a line\n"))
 	q.Close() // or the test does not end
 	g.shut.Unlock()
