@@ -3,7 +3,6 @@ package redlock
 import (
 	"bytes"
 	"context"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -68,9 +67,8 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 		} else if _, held := l.get(r.DB, r.Key); held.Verdict == Won {
 			return o // a bare majority holds it, so nothing was split
 		}
-		select {
-		case <-time.After(rand.N(l.settings().Retry.Delay + 1)):
-		case <-ctx.Done():
+		tasks := l.masters.Loop()
+		if tasks.Wait(tasks.Draw(l.settings().Retry.Delay+1), ctx.Done()) != loop.Late {
 			return ballot.Abandoned()
 		}
 	}

@@ -54,7 +54,7 @@ func New(cfg Config) (*Locker, error) {
 	cfg.withDefaults()
 	cfg.Observer = calmObserver{cfg.Observer, cfg.Log}
 	ctx, end := context.WithCancel(context.Background())
-	l := &Locker{observer: cfg.Observer, lanes: lane.New[Outcome](), end: end}
+	l := &Locker{observer: cfg.Observer, lanes: lane.New[Outcome](cfg.Loop), end: end}
 	l.cfg.Store(&cfg)
 	l.masters = master.New(ctx, master.Options{
 		Servers: cfg.Masters, Limits: cfg.limits(), New: cfg.New,
@@ -82,13 +82,8 @@ func (l *Locker) sources() (list []notify.Source) {
 // Close waits until the masters have answered all questions and undos, or until ctx
 // ends. Then it ends all connections.
 func (l *Locker) Close(ctx context.Context) {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	for !l.masters.Idle() && ctx.Err() == nil {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
+		l.masters.Loop().Wait(5*time.Millisecond, ctx.Done())
 	}
 	l.end()
 	l.listening.Close()

@@ -25,7 +25,7 @@ type Box struct {
 // order.
 func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Box {
 	newWait := func() any { return &wait{over: make(chan ending, 2)} }
-	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines(), turn: make(chan struct{}, 1)}
+	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines(masters.Loop()), turn: make(chan struct{}, 1)}
 }
 
 // UsualFrames is enough room for the frames of most questions, in bytes.
@@ -53,6 +53,9 @@ const usualMasters = 5
 // or more. They are the same for every master unless q has Each, and Poll does not keep
 // them.
 func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
+	if q.Task == nil {
+		q.Task = x.Masters.Loop().Running()
+	}
 	if !x.Masters.IsPrepared(q.DB) {
 		q.Task.Leave()
 		x.Masters.Prepare(q.DB, q.Left)

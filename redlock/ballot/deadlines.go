@@ -25,9 +25,9 @@ const (
 	overdue               // its deadline has come
 )
 
-// receive waits for an ending. A task that is on the loop is parked meanwhile.
+// receive waits for an ending. A task parks meanwhile if it must not block.
 func (w *wait) receive(task *loop.Task) ending {
-	for task.OnLoop() {
+	for task.Parks() {
 		select {
 		case e := <-w.over:
 			return e
@@ -41,14 +41,14 @@ func (w *wait) receive(task *loop.Task) ending {
 // deadlines tells waits that their deadlines have come. Nearly all ballots are closed long
 // before. So one timer serves all, and it is set again only when it fires.
 type deadlines struct {
+	loop  *loop.Loop
 	mu    sync.Mutex
-	ring  wait // before the earliest wait and behind the latest one
-	timer *time.Timer
-	fires time.Time // zero: the timer is not set
+	ring  wait      // before the earliest wait and behind the latest one
+	fires time.Time // zero: no timer is set
 }
 
-func newDeadlines() *deadlines {
-	d := &deadlines{}
+func newDeadlines(l *loop.Loop) *deadlines {
+	d := &deadlines{loop: l}
 	d.ring.earlier, d.ring.later = &d.ring, &d.ring
 	return d
 }
@@ -90,17 +90,16 @@ func (d *deadlines) unlink(w *wait) {
 // set sets the timer, with mu held.
 func (d *deadlines) set(at time.Time) {
 	d.fires = at
-	if d.timer == nil {
-		d.timer = time.AfterFunc(time.Until(at), d.fire)
-		return
-	}
-	d.timer.Reset(time.Until(at))
+	d.loop.After(time.Until(at), d.fire)
 }
 
 func (d *deadlines) fire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
+	if now.Before(d.fires) {
+		return // this timer was for a later time than one that was set after it
+	}
 	first := d.ring.later
 	for ; first != &d.ring && !now.Before(first.deadline); first = d.ring.later {
 		d.unlink(first)

@@ -21,7 +21,7 @@ func listed(d *deadlines, lengths ...time.Duration) []*wait {
 func TestDeadlinesComeInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lengths := []time.Duration{50, 80, 20, 50, 10, 100}
-		d := newDeadlines()
+		d := newDeadlines(nil)
 		began := time.Now()
 		for i, w := range listed(d, lengths...) {
 			go func() {
@@ -42,7 +42,7 @@ func TestDeadlinesComeInTime(t *testing.T) {
 // A wait that was removed is not told anything, whether its deadline came before or not.
 func TestARemovedWaitIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeadlines()
+		d := newDeadlines(nil)
 		waits := listed(d, 30, 10, 20)
 		time.Sleep(15 * time.Nanosecond)
 		for _, w := range waits {

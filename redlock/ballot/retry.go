@@ -2,8 +2,9 @@ package ballot
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
+
+	"redlock-proxy/redlock/loop"
 )
 
 // Retry says how often a ballot that split its votes is tried again.
@@ -21,14 +22,13 @@ func (r Retry) Again(ctx context.Context, creates bool, ask func() Outcome) Outc
 	if creates {
 		pause = r.Delay
 	}
+	l := loop.FromContext(ctx).Loop()
 	for try := 0; ; try++ {
 		o := ask()
 		if !o.Split() || !r.May(try, o) {
 			return o
 		}
-		select {
-		case <-time.After(rand.N(pause + 1)):
-		case <-ctx.Done():
+		if l.Wait(l.Draw(pause+1), ctx.Done()) != loop.Late {
 			return o
 		}
 	}

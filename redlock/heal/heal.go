@@ -3,12 +3,12 @@ package heal
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/mend"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/stream"
@@ -85,12 +85,13 @@ func (h *Healer) Set(s Settings) {
 	ctx, stop := context.WithCancel(h.ctx)
 	before, ended := h.ended, make(chan struct{})
 	h.stop, h.ended = stop, ended
-	h.running.Go(func() {
+	tasks := h.box.Masters.Loop()
+	tasks.Spawn(&h.running, func() {
 		defer close(ended)
-		<-before
+		tasks.Wait(loop.Forever, before)
 		for ctx.Err() == nil {
 			stream.Contained(h.log, func() { h.run(ctx, s) })
-			stream.Sleep(ctx, settling)
+			tasks.Wait(settling, ctx.Done())
 		}
 	})
 }
@@ -99,7 +100,7 @@ func (h *Healer) Set(s Settings) {
 func (h *Healer) Wait() {
 	h.mu.Lock() // so that no Set begins a pass
 	defer h.mu.Unlock()
-	h.running.Wait()
+	h.box.Masters.Loop().Join(&h.running)
 }
 
 // settling is the wait before a pass that a change of the masters' states causes. Mostly
@@ -112,19 +113,18 @@ const again = 10 * time.Second
 // run makes a pass whenever a master has joined those that can be healed or that vote, and
 // every Settings.Every.
 func (h *Healer) run(ctx context.Context, s Settings) {
-	due := time.NewTimer(jittered(s.Every))
-	defer due.Stop()
+	tasks := h.box.Masters.Loop()
+	due := h.jittered(s.Every)
 	var fillable, voting quorum.Set
 	for {
 		turned := h.box.Masters.Turned()
 		f, v := h.box.Masters.Fillable(0), h.box.Masters.Voting(0)
 		if f&^fillable|v&^voting != 0 {
-			due.Reset(min(settling, s.Every))
+			due = time.Now().Add(min(settling, s.Every))
 		}
 		fillable, voting = f, v
-		select {
-		case <-turned:
-		case <-due.C:
+		switch tasks.Wait(time.Until(due), ctx.Done(), turned) {
+		case loop.Late:
 			began := time.Now()
 			p := &pass{Healer: h, Settings: s, ctx: ctx}
 			complete := p.run()
@@ -136,15 +136,17 @@ func (h *Healer) run(ctx context.Context, s Settings) {
 			if !complete {
 				pause = min(pause, again)
 			}
-			due.Reset(jittered(pause))
-		case <-ctx.Done():
+			due = h.jittered(pause)
+		case 0:
 			return
 		}
 	}
 }
 
-// jittered keeps several processes from making their passes at the same time.
-func jittered(d time.Duration) time.Duration { return d - time.Duration(rand.Int64N(int64(d)/4+1)) }
+// jittered is about d from now. It keeps several processes from making their passes at the same time.
+func (h *Healer) jittered(d time.Duration) time.Time {
+	return time.Now().Add(d - h.box.Masters.Loop().Draw(d/4+1))
+}
 
 // quiet is the time between two looks.
 func (p *pass) quiet() time.Duration {

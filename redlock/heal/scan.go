@@ -8,7 +8,6 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/scan"
-	"redlock-proxy/redlock/stream"
 )
 
 // Bounds of the gaps that a pass keeps in memory before it heals them.
@@ -32,7 +31,7 @@ func (p *pass) run() (complete bool) {
 // rest keeps the pass from looking at more keys in a second than it may.
 func (p *pass) rest(keys int) {
 	if p.Rate > 0 {
-		stream.Sleep(p.ctx, time.Duration(keys)*time.Second/time.Duration(p.Rate))
+		p.box.Masters.Loop().Wait(time.Duration(keys)*time.Second/time.Duration(p.Rate), p.ctx.Done())
 	}
 }
 

@@ -1,6 +1,9 @@
 package heal
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
@@ -9,7 +12,6 @@ import (
 	"redlock-proxy/redlock/mend"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/stream"
 )
 
 // healGaps heals what was found so far. Between finding a key and writing copies, and
@@ -20,13 +22,13 @@ func (p *pass) healGaps() {
 	}
 	gaps := p.gaps
 	p.gaps, p.bytes = map[lane.Key]gap{}, 0
-	stream.Sleep(p.ctx, p.quiet())
+	p.box.Masters.Loop().Wait(p.quiet(), p.ctx.Done())
 	patches := map[lane.Key]patch{}
-	for k, g := range gaps {
+	for _, k := range sorted(gaps) {
 		if p.ctx.Err() != nil {
 			break
 		}
-		if patch, wrote := p.heal(k, g); wrote {
+		if patch, wrote := p.heal(k, gaps[k]); wrote {
 			patches[k] = patch
 		}
 		p.rest(1)
@@ -35,10 +37,17 @@ func (p *pass) healGaps() {
 		return
 	}
 	// rule: new settings end no review, or copies of a released lock stay
-	stream.Sleep(p.Healer.ctx, p.quiet())
-	for k, patch := range patches {
-		p.reviewLast(k, patch)
+	p.box.Masters.Loop().Wait(p.quiet(), p.Healer.ctx.Done())
+	for _, k := range sorted(patches) {
+		p.reviewLast(k, patches[k])
 	}
+}
+
+// sorted returns the keys in an order that is always the same.
+func sorted[A any](of map[lane.Key]A) []lane.Key {
+	return slices.SortedFunc(maps.Keys(of), func(a, b lane.Key) int {
+		return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // heal writes copies of a key to the masters that still lack it. It has the turn, so no

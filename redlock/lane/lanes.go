@@ -1,15 +1,16 @@
 package lane
 
 import (
-	"hash/maphash"
 	"math/bits"
 	"sync"
+
+	"redlock-proxy/redlock/loop"
 )
 
 // Lanes are the lanes of all keys. A is the type of the answer that a request may get
 // while it waits for its turn.
 type Lanes[A any] struct {
-	seed   maphash.Seed
+	loop   *loop.Loop
 	shards [64]shard[A]
 }
 
@@ -26,9 +27,9 @@ type shard[A any] struct {
 	created [256]uint32 // see Creations
 }
 
-// New makes Lanes. No key has a lane yet.
-func New[A any]() *Lanes[A] {
-	l := &Lanes[A]{seed: maphash.MakeSeed()}
+// New makes Lanes. No key has a lane yet. Requests are tasks of the loop, or nobody's (nil).
+func New[A any](tasks *loop.Loop) *Lanes[A] {
+	l := &Lanes[A]{loop: tasks}
 	for i := range l.shards {
 		l.shards[i].lanes = map[Key]*lane[A]{}
 	}
@@ -37,7 +38,7 @@ func New[A any]() *Lanes[A] {
 
 // locate returns a key's shard, and its counter in that shard.
 func (l *Lanes[A]) locate(k Key) (shard int, counter *uint32) {
-	h := maphash.String(l.seed, k.Name) + uint64(k.DB)
+	h := l.loop.Hash(k.Name) + uint64(k.DB)
 	shard, h = int(h%uint64(len(l.shards))), h/uint64(len(l.shards))
 	created := &l.shards[shard].created
 	return shard, &created[h%uint64(len(created))]

@@ -3,6 +3,7 @@ package lane
 import (
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -83,14 +84,8 @@ func (l *Lanes[A]) AwaitFree(q *Question, patience time.Duration, isWorthwhile f
 		return
 	}
 	settled := make(chan struct{}, 1)
-	over := time.NewTimer(patience)
-	defer over.Stop()
-	for isWorthwhile(l.watch(q, settled)) {
-		select {
-		case <-settled:
-		case <-over.C:
-			return
-		}
+	over := time.Now().Add(patience)
+	for isWorthwhile(l.watch(q, settled)) && l.loop.Wait(time.Until(over), settled) != loop.Late {
 	}
 }
 

@@ -32,7 +32,7 @@ func wantSet(t *testing.T, got, want quorum.Set) {
 
 // A master that owes an answer about a key is not asked about that key again.
 func TestMastersThatOweAreNotAsked(t *testing.T) {
-	l := New[string]()
+	l := New[string](nil)
 	first, second, third := about("a"), about("a", "b"), about("b")
 	wantSet(t, l.asked(first), five)
 	wantSet(t, l.asked(about("c")), five)
@@ -47,7 +47,7 @@ func TestMastersThatOweAreNotAsked(t *testing.T) {
 // Settling an answer again changes nothing, because others may have asked the master
 // since.
 func TestAnAnswerIsSettledOnce(t *testing.T) {
-	l := New[string]()
+	l := New[string](nil)
 	first, second := about("a"), about("a")
 	l.asked(first)
 	l.Settle(first, five)
@@ -61,7 +61,7 @@ func TestAnAnswerIsSettledOnce(t *testing.T) {
 // A script without lock keys makes a question about no keys. Its masters may answer at
 // the same moment, and no shard's mutex separates them. The race detector checks this.
 func TestAQuestionAboutNoKeysIsSettledByAllAtOnce(t *testing.T) {
-	l := New[string]()
+	l := New[string](nil)
 	q := about()
 	wantSet(t, l.asked(q), five)
 	var answers sync.WaitGroup
@@ -74,7 +74,7 @@ func TestAQuestionAboutNoKeysIsSettledByAllAtOnce(t *testing.T) {
 
 // A question that creates nothing goes to all masters, and none owes an answer to it.
 func TestQuestionsThatCreateNothingAreNotHeldUp(t *testing.T) {
-	l := New[string]()
+	l := New[string](nil)
 	creates, release := about("a"), &Question{Keys: []string{"a"}}
 	before := l.Creations(0, "a")
 	wantSet(t, l.asked(release), five)
@@ -95,7 +95,7 @@ func TestQuestionsThatCreateNothingAreNotHeldUp(t *testing.T) {
 func TestAQuestionWaitsForOutstandingAnswers(t *testing.T) {
 	three := func(outstanding quorum.Set) bool { return (five &^ outstanding).Len() < 3 }
 	synctest.Test(t, func(t *testing.T) {
-		l, began := New[string](), time.Now()
+		l, began := New[string](nil), time.Now()
 		first := about("a")
 		l.asked(first)
 		l.AwaitFree(about("b"), time.Second, three)
@@ -125,7 +125,7 @@ func TestAQuestionWaitsForOutstandingAnswers(t *testing.T) {
 // All masters get the questions about a key in one order, also if a question is about
 // several keys.
 func TestQuestionsAreInOneOrderOnAllMasters(t *testing.T) {
-	l := New[string]()
+	l := New[string](nil)
 	var masters [3]struct {
 		mu    sync.Mutex
 		about map[string][]int
@@ -165,7 +165,7 @@ func TestQuestionsAreInOneOrderOnAllMasters(t *testing.T) {
 
 // A panic while a question is sent leaves nothing locked.
 func TestADefectWhileSendingFreesTheLanes(t *testing.T) {
-	l, q := New[string](), about("a", "b")
+	l, q := New[string](nil), about("a", "b")
 	func() {
 		defer func() { _ = recover() }()
 		l.Send(q, five, func(quorum.Set) { panic("defect") })

@@ -53,13 +53,11 @@ func (l *Lanes[A]) enter(ctx context.Context, db int, key []string, how Queueing
 		return nil, nil
 	}
 	loop.FromContext(ctx).Leave()
-	select {
-	case <-w.called:
+	if l.loop.Wait(loop.Forever, w.called, ctx.Done()) == 0 {
 		return w.answer, nil
-	case <-ctx.Done():
-		l.with(db, key, func(ln *lane[A]) { ln.withdraw(w) })
-		return nil, ctx.Err()
 	}
+	l.with(db, key, func(ln *lane[A]) { ln.withdraw(w) })
+	return nil, ctx.Err()
 }
 
 // Leave passes the turn on. A Turn without keys, as after an error, passes on nothing.

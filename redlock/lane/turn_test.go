@@ -21,7 +21,7 @@ type queue struct {
 func queueing(t *testing.T, test func(q *queue, turn Turn[string])) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{T: t, Lanes: New[string]()}
+		q := &queue{T: t, Lanes: New[string](nil)}
 		test(q, q.enter(t.Context(), Queueing{}, "k"))
 		synctest.Wait()
 		q.wantEmpty()
@@ -156,7 +156,7 @@ func TestWhoHasGoneHasNoTurn(t *testing.T) {
 // A waiting request may get its turn and lose its client at the same moment. The turn
 // must go on to the next request.
 func TestATurnIsNotLost(t *testing.T) {
-	l := New[string]()
+	l := New[string](nil)
 	keys := []string{"k"}
 	for range 1000 {
 		turn, _ := l.Enter(t.Context(), 0, keys, Queueing{})
@@ -207,7 +207,7 @@ func TestWhoGoesPassesOnOnlyItsOwnTurn(t *testing.T) {
 
 // No two requests wait for each other.
 func TestTurnsOnManyKeys(t *testing.T) {
-	l := New[string]()
+	l := New[string](nil)
 	var busy [4]sync.Mutex
 	var running sync.WaitGroup
 	for i := range 8 {

@@ -65,6 +65,8 @@ func (l *Loop) resumed(c *coroutine) {
 	case c.over:
 		l.keepCoroutine(c)
 		t.endTurn(c.rests)
+	case t.away && l.world != nil:
+		l.world.goOn(t)
 	case t.away:
 		l.helpers.Add(1)
 		go c.leaver()

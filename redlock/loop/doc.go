@@ -6,6 +6,10 @@
 // there is epoll. Otherwise two goroutines pump its bytes (pump.go): those of TLS, of a pipe, and of all
 // connections on other systems. What is above a socket cannot tell which.
 //
+// A third kind stays in memory, for tests: a World (world.go) runs loops and all that waits around them in one
+// thread and in virtual time, in an order that a seed decides. So whatever starts a goroutine, waits,
+// or draws a random number beside a loop does it by the loop's Spawn, Wait, After and Draw (wait.go).
+//
 // # A round
 //
 // A round reads once from each socket that is ready, at most 16 KiB. Then it calls the functions of

@@ -25,8 +25,9 @@ const (
 
 // A Loop reads and writes its sockets and runs its tasks. Any goroutine may call its methods.
 type Loop struct {
-	log  *slog.Logger
-	poll poller
+	log   *slog.Logger
+	poll  poller
+	world *World // nil: it runs on its own goroutine
 
 	mu       sync.Mutex
 	asleep   bool // it waits for the kernel, so whoever queues something wakes it
@@ -247,6 +248,11 @@ func (l *Loop) closeAll() {
 
 func (l *Loop) round() {
 	l.await()
+	l.step()
+}
+
+// step is a round without news of the kernel.
+func (l *Loop) step() {
 	l.watch.begin()
 	l.readAll()
 	l.runAll()

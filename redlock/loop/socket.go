@@ -60,14 +60,17 @@ type buffer struct{ bytes []byte }
 const keptBuffer = 64 << 10 // larger ones are not pooled
 
 // Adopt takes a connection over. It begins paused, and reads nothing yet. The kernel polls it if it
-// can. Otherwise two goroutines pump its bytes, with TLS around them or in a pipe. A TLS connection must
+// can. Otherwise two goroutines pump its bytes, with TLS around them or in a pipe. Those of a Simulated
+// connection stay in memory. A TLS connection must
 // have had its handshake. If the loop has ended, the error is net.ErrClosed, and the connection is still
 // the caller's.
 func (l *Loop) Adopt(c net.Conn, r Receiver) (*Socket, error) {
 	s := &Socket{loop: l, receiver: r, local: c.LocalAddr(), remote: c.RemoteAddr(), queued: true}
 	s.paused.Store(true)
-	polled := l.newDescriptor(c, s)
-	if polled != nil {
+	var polled *descriptor
+	if m, inMemory := c.(Simulated); inMemory {
+		s.source = &simulated{m, s}
+	} else if polled = l.newDescriptor(c, s); polled != nil {
 		s.source = polled
 	} else {
 		s.source = newPump(c, s)

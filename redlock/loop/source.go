@@ -9,7 +9,7 @@ import (
 var errAgain = errors.New("not ready")
 
 // A source is the connection below a socket. The kernel tells its news (descriptor), or two goroutines
-// do (pump). Only the loop calls it, and no call waits.
+// do (pump), or a World (simulated). Only the loop calls it, and no call waits.
 type source interface {
 	// begin has the loop told the news from now on.
 	begin()

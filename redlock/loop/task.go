@@ -52,7 +52,7 @@ func (t *Task) Park() {
 		return
 	}
 	if t.away {
-		<-t.signal
+		t.loop.Wait(Forever, t.signal)
 		return
 	}
 	t.on.yield(struct{}{})
@@ -117,6 +117,26 @@ func (t *Task) Back() {
 
 // OnLoop tells whether the loop runs the task, so that it must not block. Only the task may ask.
 func (t *Task) OnLoop() bool { return t != nil && !t.away }
+
+// Running returns the task that a World runs away from its loop, or nil. What serves a task without
+// having been told of it finds it so, and can Park.
+func (l *Loop) Running() *Task {
+	if l == nil || l.world == nil {
+		return nil
+	}
+	return l.world.current
+}
+
+// Loop returns the task's loop, or nil for nil.
+func (t *Task) Loop() *Loop {
+	if t == nil {
+		return nil
+	}
+	return t.loop
+}
+
+// Parks tells whether the task has to Park instead of blocking. Only the task may ask.
+func (t *Task) Parks() bool { return t != nil && (!t.away || t.loop.world != nil) }
 
 // Doing says what the task does, for the log of long rounds.
 func (t *Task) Doing(what string) { t.doing = what }

@@ -105,6 +105,9 @@ func (l *Loop) logLongest() bool {
 // contain is deferred. It logs a panic without waiting for the log.
 func (l *Loop) contain(where string) {
 	if reason := recover(); reason != nil {
+		if l.world != nil {
+			l.world.fail(reason)
+		}
 		stack := string(debug.Stack())
 		l.helpers.Go(func() {
 			l.log.Error("panic on the event loop", "in", where, slog.Any("panic", reason), "stack", stack)

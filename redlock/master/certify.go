@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -12,9 +13,8 @@ import (
 // certify keeps the masters' markers right until ctx ends. It writes what the roster
 // plans, and has idle masters checked.
 func (s *Set) certify(ctx context.Context) {
-	tick := time.NewTicker(roster.BeatLength)
-	defer tick.Stop()
 	before := time.Now()
+	tick := before.Add(roster.BeatLength)
 	var judged uint64 // version of the roster at the last check of all masters
 	for {
 		s.tend(time.Now())        // it may wait for streams to end
@@ -30,11 +30,11 @@ func (s *Set) certify(ctx context.Context) {
 			m.beat(now, version != judged || unsettled, now.Sub(before) > 2*roster.BeatLength)
 		}
 		judged, before = version, now
-		select {
-		case <-s.voters.wake:
-		case <-tick.C:
-		case <-ctx.Done():
+		switch s.loop.Wait(time.Until(tick), ctx.Done(), s.voters.wake) {
+		case 0:
 			return
+		case loop.Late:
+			tick = time.Now().Add(roster.BeatLength)
 		}
 	}
 }

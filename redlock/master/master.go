@@ -64,7 +64,7 @@ func (m *Master) leave() {
 	end := m.end
 	m.mu.Unlock()
 	end()
-	m.running.Wait()
+	m.loop.Join(&m.running)
 }
 
 // hasLeft tells whether its streams have ended, so that nothing is asked.
@@ -86,7 +86,7 @@ func (m *Master) database(db int) *database {
 			s.Run(m.ctx) // it only closes the stream
 			return s
 		}
-		m.running.Go(func() { s.Run(m.ctx) })
+		m.loop.Spawn(&m.running, func() { s.Run(m.ctx) })
 	}
 	return s
 }

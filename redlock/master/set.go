@@ -3,7 +3,7 @@ package master
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -104,7 +104,7 @@ func New(ctx context.Context, o Options) *Set {
 	for _, server := range o.Servers {
 		servers = append(servers, server.forRoster())
 	}
-	r := roster.New(servers, o.New, rand.Uint64())
+	r := roster.New(servers, o.New, uint64(o.Loop.Draw(math.MaxInt64)))
 	all := &shared{
 		ctx: ctx, voters: newVoters(r, o.Observer.Standing, o.Log), slumber: newSlumber(o.Slept),
 		loop: o.Loop, log: o.Log, observer: o.Observer,
@@ -122,10 +122,10 @@ func New(ctx context.Context, o Options) *Set {
 	for _, m := range list.masters {
 		m.database(0)
 	}
-	s.running.Go(func() {
+	s.loop.Spawn(&s.running, func() {
 		for ctx.Err() == nil {
 			stream.Contained(o.Log, func() { s.certify(ctx) })
-			stream.Sleep(ctx, roster.BeatLength)
+			s.loop.Wait(roster.BeatLength, ctx.Done())
 		}
 	})
 	return s
@@ -133,11 +133,14 @@ func New(ctx context.Context, o Options) *Set {
 
 // Wait returns when all goroutines have ended. They end after the context.
 func (s *Set) Wait() {
-	s.running.Wait()
+	s.loop.Join(&s.running)
 	for _, m := range s.List().masters {
-		m.running.Wait()
+		s.loop.Join(&m.running)
 	}
 }
+
+// Loop is the loop that reads and writes the connections.
+func (s *Set) Loop() *loop.Loop { return s.loop }
 
 // List returns the present masters.
 func (s *Set) List() *List { return s.list.Load() }
@@ -271,8 +274,7 @@ func (s *Set) Prepare(db int, left <-chan struct{}) {
 		m.database(db)
 	}
 	timeout := s.limits.Load().MasterTimeout
-	patience := time.NewTimer(timeout)
-	defer patience.Stop()
+	until := time.Now().Add(timeout)
 	for {
 		var p roster.Prospects
 		turned := s.voters.watch(func(r *roster.Roster) { p = r.Prospects(db, time.Now(), time.Now()) })
@@ -286,15 +288,9 @@ func (s *Set) Prepare(db int, left <-chan struct{}) {
 		if left <= 0 || s.Hopeless(db) {
 			return
 		}
-		still := time.NewTimer(left)
-		select {
-		case <-turned:
-		case <-still.C:
-		case <-patience.C:
-			still.Stop()
+		if s.loop.Wait(min(left, time.Until(until)), turned); !time.Now().Before(until) {
 			return
 		}
-		still.Stop()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
 )
@@ -47,21 +48,14 @@ func (s *Set) isSettled() bool { return s.voters.learned.Load() == s.voters.sett
 // settle waits until a quorum votes after a change of the masters, or until left is closed.
 // One of those that wait has idle masters asked, for all. If it goes, another one does.
 func (s *Set) settle(db int, left <-chan struct{}) {
-	patience := time.NewTimer(s.limits.Load().MasterTimeout + settling)
-	defer patience.Stop()
+	until := time.Now().Add(s.limits.Load().MasterTimeout + settling)
 	for !s.isSettled() && !s.Hopeless(db) {
 		ended, first := s.polls.begin()
 		if first {
-			s.poll(db, patience.C, left)
+			s.poll(db, until, left)
 			return
 		}
-		select {
-		case <-ended:
-		case <-patience.C:
-			return
-		case <-left:
-			return
-		case <-s.ctx.Done():
+		if s.loop.Wait(time.Until(until), ended, left, s.ctx.Done()) != 0 {
 			return
 		}
 	}
@@ -69,7 +63,7 @@ func (s *Set) settle(db int, left <-chan struct{}) {
 
 // poll has idle masters asked until a quorum votes or cannot vote. Some changes follow each other at
 // once, and each begins the time anew in which no vote counts.
-func (s *Set) poll(db int, patience <-chan time.Time, left <-chan struct{}) {
+func (s *Set) poll(db int, until time.Time, left <-chan struct{}) {
 	defer s.polls.end()
 	for !s.Hopeless(db) {
 		now, learned, timeout := time.Now(), s.voters.learned.Load(), s.limits.Load().MasterTimeout
@@ -85,13 +79,7 @@ func (s *Set) poll(db int, patience <-chan time.Time, left <-chan struct{}) {
 				m.beat(now, true, false)
 			}
 		}
-		select {
-		case <-time.After(pause):
-		case <-patience:
-			return
-		case <-left:
-			return
-		case <-s.ctx.Done():
+		if s.loop.Wait(min(pause, time.Until(until)), left, s.ctx.Done()) != loop.Late || !time.Now().Before(until) {
 			return
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // asked for the key since, ReleaseAgain sends nothing, because the new lock may have an
 // equal value.
 func (m *Mender) ReleaseAgain(db int, d *stream.Debt, master int, before uint32) {
-	time.AfterFunc(m.box.Masters.Limits().MasterTimeout, func() {
+	m.loop.After(m.box.Masters.Limits().MasterTimeout, func() {
 		defer m.Mend(db, d.Key) // for copies that come even later, or if nothing is sent
 		list := m.box.Masters.List()
 		if len(d.Value) >= stream.ShortValue && m.box.Lanes.Creations(db, d.Key) == before && master < list.Size() {

@@ -10,6 +10,7 @@ import (
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/stream"
 )
@@ -35,6 +36,7 @@ const maxMended = 1 << 10
 // Mender mends copies in the background. Any goroutine may use it.
 type Mender struct {
 	box     *ballot.Box
+	loop    *loop.Loop
 	log     *slog.Logger
 	ctx     context.Context // ends all mending
 	running sync.WaitGroup
@@ -46,7 +48,7 @@ type Mender struct {
 
 // New makes a Mender. When ctx ends, all mending ends soon. Then call Close.
 func New(ctx context.Context, box *ballot.Box, log *slog.Logger) *Mender {
-	return &Mender{box: box, log: log, ctx: ctx, keys: map[lane.Key]bool{}}
+	return &Mender{box: box, loop: box.Masters.Loop(), log: log, ctx: ctx, keys: map[lane.Key]bool{}}
 }
 
 // Close lets no new mending begin, and returns when all mending has ended.
@@ -54,7 +56,7 @@ func (m *Mender) Close() {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
-	m.running.Wait()
+	m.loop.Join(&m.running)
 }
 
 // Mend starts to mend the copies of a key, unless that is going on. It does not wait. After
@@ -67,7 +69,7 @@ func (m *Mender) Mend(db int, key string) {
 		return
 	}
 	m.keys[k] = true
-	m.running.Go(func() {
+	m.loop.Spawn(&m.running, func() {
 		defer func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -80,10 +82,10 @@ func (m *Mender) Mend(db int, key string) {
 // mendCopies mends the copies of a key once they have not changed for long enough.
 func (m *Mender) mendCopies(k lane.Key) {
 	// Most copies differ only because a request for the lock is under way.
-	stream.Sleep(m.ctx, min(firstLook, m.box.Masters.Limits().MasterTimeout))
+	m.loop.Wait(min(firstLook, m.box.Masters.Limits().MasterTimeout), m.ctx.Done())
 	before := copies(Look(m.box, ballot.KindRead, k))
 	for try, again := 0, true; try < mendTries && again && before.ill(); try++ {
-		stream.Sleep(m.ctx, m.Quiet())
+		m.loop.Wait(m.Quiet(), m.ctx.Done())
 		before, again = m.mendOnce(k, before)
 	}
 }

@@ -2,7 +2,6 @@ package mend
 
 import (
 	"errors"
-	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 
 // No more than a number of keys are mended at a time, and none after Close.
 func TestMendingIsBounded(t *testing.T) {
-	m := New(t.Context(), nil, slog.New(slog.DiscardHandler))
+	m := &Mender{keys: map[lane.Key]bool{}}
 	for n := range maxMended {
 		m.keys[lane.Key{Name: strconv.Itoa(n)}] = true
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/resp"
@@ -96,29 +97,26 @@ func parsePage(reply []byte) (next []byte, keys [][]byte, err error) {
 
 // ask puts one command to one master, and returns a copy of its reply.
 func (m Masters) ask(ctx context.Context, i, db int, frames []byte) ([]byte, error) {
-	answers := make(chan []byte, 1) // nil: there is no answer that counts
+	var answer []byte // nil: there is no answer that counts
+	answered := make(chan struct{})
 	asker := stream.AskerFunc(func(replies [][]byte, j stream.Judgement, err error) {
-		if err != nil || !j.Votes || resp.IsError(replies[0]) {
-			answers <- nil
-			return
+		if err == nil && j.Votes && !resp.IsError(replies[0]) {
+			answer = bytes.Clone(replies[0])
 		}
-		answers <- bytes.Clone(replies[0])
+		close(answered)
 	})
 	s := m.At(i).Stream(db)
 	if !s.Send(stream.Call{Replies: 1, Asker: asker, Master: i}, stream.Sending{Frames: frames}, time.Now()) {
 		return nil, errNoVote
 	}
-	late := time.NewTimer(max(patience, 4*m.Limits().MasterTimeout))
-	defer late.Stop()
-	select {
-	case reply := <-answers:
-		if reply == nil {
-			return nil, errNoVote
-		}
-		return reply, nil
-	case <-late.C:
-		return nil, errNoVote
-	case <-ctx.Done():
+	switch m.Loop().Wait(max(patience, 4*m.Limits().MasterTimeout), answered, ctx.Done()) {
+	case 1:
 		return nil, ctx.Err()
+	case loop.Late:
+		return nil, errNoVote
 	}
+	if answer == nil {
+		return nil, errNoVote
+	}
+	return answer, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -107,7 +108,7 @@ func TestASlowAnswerIsWaitedForWhileItComes(t *testing.T) {
 			s.loop.Do(func() { close(done) })
 			<-done
 		}
-		return len(l.ended) > 0
+		return loop.Late != s.loop.Wait(0, l.ended)
 	}
 	if s.Beat(time.Now(), false); isGivenUp() {
 		t.Error("the connection was given up while an answer came")

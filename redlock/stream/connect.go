@@ -11,7 +11,7 @@ import (
 // Run keeps the stream connected until ctx ends. It owns the connection, and waits for its
 // link. From then on the stream refuses all calls.
 func (s *Stream) Run(ctx context.Context) {
-	var redial Backoff
+	redial := Backoff{Loop: s.loop}
 	var malformed problem
 	for ctx.Err() == nil {
 		began, err := s.connectAndServe(ctx)
@@ -24,7 +24,7 @@ func (s *Stream) Run(ctx context.Context) {
 			s.lost(err, dialling)
 		default:
 			s.lost(err, down)
-			Sleep(ctx, redial.Pause())
+			s.loop.Wait(redial.Pause(), ctx.Done())
 		}
 	}
 	s.lost(ctx.Err(), closed)
@@ -39,7 +39,7 @@ func (s *Stream) connectAndServe(ctx context.Context) (began time.Time, err erro
 			return err
 		}
 		began = time.Now()
-		defer context.AfterFunc(ctx, l.close)()
+		defer s.loop.OnEnd(ctx, l.close)()
 		return l.run()
 	})
 	return began, err
@@ -60,7 +60,7 @@ func (s *Stream) tellMalformed(why error) {
 func (s *Stream) connect(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stall())
 	defer cancel()
-	c, err := Connect(ctx, s.owner.Server(), Handshake{DB: s.db})
+	c, err := Connect(ctx, s.owner.Server(), Handshake{DB: s.db, Loop: s.loop})
 	if err != nil {
 		return nil, err
 	}

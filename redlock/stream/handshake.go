@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -21,6 +22,7 @@ type Handshake struct {
 	// Pushes asks for RESP3, and not for who the server is. The connection is for pushes
 	// from the server.
 	Pushes bool
+	Loop   *loop.Loop // of the task that connects; may be nil
 }
 
 // A Connection is a connection whose handshake has succeeded.
@@ -65,7 +67,7 @@ func Connect(ctx context.Context, server Server, h Handshake) (*Connection, erro
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := h.Loop.OnEnd(ctx, func() { conn.Close() })
 	c := &Connection{Conn: conn, Reader: resp.NewReader(conn, 16<<10, maxGreeting)}
 	err = c.introduce(server, h)
 	if err != nil || !stop() {

@@ -13,8 +13,8 @@ import (
 type link struct {
 	stream *Stream
 	socket *loop.Socket
-	ended  chan error // receives why the connection ended, when the loop has let go of it
-	atEnd  func()     // flush, as one value for all rounds
+	ended  chan struct{} // closed when the loop has let go of the connection
+	atEnd  func()        // flush, as one value for all rounds
 	queued atomic.Bool
 	away   sync.WaitGroup // the goroutine of leave
 
@@ -29,7 +29,7 @@ type link struct {
 // newLink makes the link of a new connection, and owns the connection from then on. After an error it
 // is still the caller's.
 func (s *Stream) newLink(c *Connection) (*link, error) {
-	k := &link{stream: s, in: answers{Reader: c.Reader}, ended: make(chan error, 1)}
+	k := &link{stream: s, in: answers{Reader: c.Reader}, ended: make(chan struct{})}
 	k.atEnd = k.flush
 	socket, err := s.loop.Adopt(c.Conn, k)
 	if err != nil {
@@ -55,8 +55,9 @@ func (k *link) run() error {
 		k.flush()
 		k.socket.Resume()
 	})
-	defer k.away.Wait()
-	return <-k.ended
+	k.stream.loop.Wait(loop.Forever, k.ended)
+	k.stream.loop.Join(&k.away)
+	return k.why
 }
 
 // wake has flush called soon. It does not wait. The stream's mutex is held.
@@ -142,7 +143,7 @@ func (k *link) handOut() error {
 // read meanwhile.
 func (k *link) leave() {
 	k.socket.Pause()
-	k.away.Go(func() {
+	k.stream.loop.Spawn(&k.away, func() {
 		err := Contain(k.stream.log, func() error {
 			if err := k.stream.answerBatch(&k.in); err != nil {
 				return err
@@ -165,7 +166,7 @@ func (k *link) Ended(err error) {
 	if k.why == nil {
 		k.why = err
 	}
-	k.ended <- k.why
+	close(k.ended)
 }
 
 // fail ends the connection if err is not nil.

@@ -3,9 +3,9 @@ package stream
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -17,6 +17,7 @@ const (
 // A Backoff paces the connections to one master. So a master that is unreachable, or that
 // ends each connection at once, costs next to nothing.
 type Backoff struct {
+	Loop    *loop.Loop    // draws the pauses; may be nil
 	backoff time.Duration // 0: firstBackoff
 	brief   bool          // the last connection lasted less than firstBackoff
 }
@@ -38,7 +39,7 @@ func (r *Backoff) AtOnce(why error, lasted time.Duration) bool {
 func (r *Backoff) Pause() time.Duration {
 	backoff := max(r.backoff, firstBackoff)
 	r.backoff = min(2*backoff, maxBackoff)
-	return backoff/2 + rand.N(backoff)
+	return backoff/2 + r.Loop.Draw(backoff)
 }
 
 // isMalformed tells whether a connection ended because its server sent what no Redis
@@ -67,10 +68,5 @@ func (p *problem) isNews(why error, connected bool) bool {
 
 // Sleep returns after d, or when ctx ends.
 func Sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	loop.FromContext(ctx).Loop().Wait(d, ctx.Done())
 }

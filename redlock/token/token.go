@@ -3,12 +3,12 @@ package token
 import (
 	"context"
 	_ "embed"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
@@ -77,9 +77,7 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 		case token == 0:
 			continue // it has read the last token, and now tries the next one
 		}
-		select {
-		case <-time.After(rand.N(pause)):
-		case <-ctx.Done():
+		if tasks := g.box.Masters.Loop(); tasks.Wait(tasks.Draw(pause), ctx.Done()) != loop.Late {
 			return ballot.Abandoned()
 		}
 	}
