@@ -4,8 +4,9 @@ import (
 	"context"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/loop"
 )
 
 // A link is the network between one Locker and one fake master, with its faults. Delays
@@ -25,9 +26,7 @@ type link struct {
 	conns      []*fakeConn
 	dialled    int
 
-	steady   bool // see dial
-	failures int
-	ended    time.Time // of the last connection or attempt
+	world *loop.World // nil: goroutines serve it
 }
 
 // A fate is what happens to the next bytes on a link.
@@ -87,80 +86,52 @@ const (
 	retransmission
 )
 
-// patience is the duration of an attempt on a steady link that gets no answer.
-const patience = 500 * time.Millisecond
-
-// dial is a Master's Dial. The streams wait between attempts, for random times that do
-// not depend on the seed. So on a steady link an attempt begins only when the longest such
-// wait would be over, and ends before the stream gives up. Then both always happen at the
-// same moments.
+// dial connects to the master. In a World it waits there.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
-	now := time.Now()
 	l.mu.Lock()
-	if l.dialled == 0 || now.Equal(l.ended) {
-		l.failures = 0
-	} else if l.steady {
-		backoff := min(50*time.Millisecond<<min(l.failures, 10), 2*time.Second)
-		l.failures++
-		l.mu.Unlock()
-		if !sleep(ctx, l.ended.Add(backoff/2+backoff).Sub(now)) {
-			return nil, l.noDial(ctx.Err())
-		}
-		l.mu.Lock()
-	}
 	l.dialled++
 	hole := l.blackhole
 	l.mu.Unlock()
-	if l.steady {
-		limited, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		ctx = limited
+	if hole != nil && l.wait(ctx, loop.Forever, hole) != 0 {
+		return nil, ctx.Err()
 	}
-	if hole != nil {
-		select {
-		case <-hole:
-		case <-ctx.Done():
-			return nil, l.noDial(ctx.Err())
-		}
+	if now := time.Now(); l.wait(ctx, l.arrival(toMaster, now).Sub(now)) != loop.Late {
+		return nil, ctx.Err()
 	}
-	if now = time.Now(); !sleep(ctx, l.arrival(toMaster, now).Sub(now)) {
-		return nil, l.noDial(ctx.Err())
-	}
-	c := &fakeConn{link: l, out: newPipe(), in: newPipe()}
+	c := &fakeConn{link: l, out: newPipe(l.world), in: newPipe(l.world)}
 	if !l.master.accept(c) {
-		return nil, l.noDial(errRefused)
+		return nil, errRefused
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.conns = append(l.conns, c)
 	if l.blackhole != nil {
 		c.out.hold(time.Now())
 		c.in.hold(time.Now())
 	}
-	l.mu.Unlock()
-	if l.steady {
-		time.AfterFunc(patience, c.breakUnanswered)
+	if l.world != nil {
+		return simConn{c}, nil
 	}
 	return c, nil
 }
 
-func (l *link) noDial(err error) error {
-	l.mu.Lock()
-	l.ended = time.Now()
-	l.mu.Unlock()
-	return err
-}
-
-// sleep returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
+// wait is Loop.Wait, also for the end of ctx.
+func (l *link) wait(ctx context.Context, d time.Duration, on ...<-chan struct{}) int {
+	on = append(on, ctx.Done())
+	if l.world == nil {
+		return (*loop.Loop)(nil).Wait(d, on...)
 	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
+	if ctx.Err() != nil {
+		return len(on)
 	}
+	// The World moves time to its events only, so the end of ctx must be one.
+	if at, limited := ctx.Deadline(); limited && time.Until(at) < d {
+		if i := l.world.Wait(time.Until(at)+1, on...); i != loop.Late {
+			return i
+		}
+		return len(on)
+	}
+	return l.world.Wait(d, on...)
 }
 
 // cut breaks the open connections. What is under way is lost, except a part that depends
@@ -251,17 +222,12 @@ func (l *link) takeFate(kind fateKind) (fate, bool) {
 
 // A fakeConn is the Locker's end of a connection.
 type fakeConn struct {
-	link     *link
-	out, in  *pipe
-	answered atomic.Bool
+	link    *link
+	out, in *pipe
 }
 
 func (c *fakeConn) Read(b []byte) (int, error) {
-	n, err := c.in.read(b)
-	if n > 0 {
-		c.answered.Store(true)
-	}
-	return n, err
+	return c.in.read(b)
 }
 
 func (c *fakeConn) Write(b []byte) (int, error) {
@@ -283,21 +249,11 @@ func (c *fakeConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// breakUnanswered ends a connection on which no reply ever came.
-func (c *fakeConn) breakUnanswered() {
-	if !c.answered.Load() {
-		c.in.fail(errReset)
-	}
-}
-
 // Close is like close(2): written bytes still arrive.
 func (c *fakeConn) Close() error {
 	now := time.Now()
 	c.out.end(c.link.arrival(toMaster, now))
 	c.in.fail(errClosed)
-	c.link.mu.Lock()
-	c.link.ended = now
-	c.link.mu.Unlock()
 	return nil
 }
 
@@ -306,3 +262,9 @@ func (c *fakeConn) RemoteAddr() net.Addr             { return nil }
 func (c *fakeConn) SetDeadline(time.Time) error      { return nil }
 func (c *fakeConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *fakeConn) SetWriteDeadline(time.Time) error { return nil }
+
+// A simConn is a fakeConn in a World.
+type simConn struct{ *fakeConn }
+
+func (c simConn) Take(p []byte) (int, error) { return c.in.takeAll(p) }
+func (c simConn) Tell(f func())              { c.in.tell(f) }

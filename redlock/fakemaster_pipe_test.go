@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/loop"
 )
 
 var (
@@ -27,6 +29,10 @@ type pipe struct {
 	broken  error     // the reader gets this at once
 	cutOff  time.Time // from then on the network passes nothing; zero: it passes all
 	arrival chan struct{}
+
+	world  *loop.World // nil: a goroutine reads
+	reader func()      // is called when there may be something to read; nil: a goroutine reads
+	next   *loop.Event // the next call of reader
 }
 
 // A chunk is the bytes of one write. The last chunk has an error.
@@ -36,7 +42,7 @@ type chunk struct {
 	err  error
 }
 
-func newPipe() *pipe { return &pipe{arrival: make(chan struct{}, 1)} }
+func newPipe(world *loop.World) *pipe { return &pipe{arrival: make(chan struct{}, 1), world: world} }
 
 // write copies data, which arrives at due unless earlier bytes come later.
 func (p *pipe) write(data []byte, due time.Time) {
@@ -61,6 +67,18 @@ func (p *pipe) put(c chunk) {
 }
 
 func (p *pipe) signal() {
+	if p.reader != nil {
+		p.arrange()
+		return
+	}
+	if p.world != nil {
+		p.world.After(0, func() { p.tellReader() })
+		return
+	}
+	p.tellReader()
+}
+
+func (p *pipe) tellReader() {
 	select {
 	case p.arrival <- struct{}{}:
 	default:
@@ -76,16 +94,62 @@ func (p *pipe) read(b []byte) (int, error) {
 		case n > 0 || err != nil:
 			return n, err
 		case wait == 0:
-			<-p.arrival
-		default:
-			timer := time.NewTimer(wait)
-			select {
-			case <-p.arrival:
-			case <-timer.C:
-			}
-			timer.Stop()
+			wait = loop.Forever
 		}
+		p.world.Wait(wait, p.arrival)
 	}
+}
+
+// tell has f called, as an event of the World, whenever there may be something to read. nil ends that.
+func (p *pipe) tell(f func()) {
+	p.reader = f
+	p.arrange()
+}
+
+// arrange makes the next call of the reader an event.
+func (p *pipe) arrange() {
+	if p.next != nil {
+		p.next.Cancel()
+		p.next = nil
+	}
+	if p.reader == nil {
+		return
+	}
+	if wait, ever := p.due(time.Now()); ever {
+		p.next = p.world.After(wait, func() { p.next = nil; p.reader() }).Quiet()
+	}
+}
+
+// due is the time until there is something to read, as far as is known.
+func (p *pipe) due(now time.Time) (wait time.Duration, ever bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, wait, err := p.take(nil, now)
+	return wait, wait > 0 || err != nil || p.readable(now)
+}
+
+func (p *pipe) readable(now time.Time) bool {
+	return len(p.chunks) > 0 && !p.paused && (p.cutOff.IsZero() || p.chunks[0].due.Before(p.cutOff))
+}
+
+// takeAll is read without waiting. It returns 0 and nil if nothing is there.
+func (p *pipe) takeAll(b []byte) (n int, err error) {
+	p.mu.Lock()
+	for now := time.Now(); n < len(b) && err == nil; {
+		var more int
+		if more, _, err = p.take(b[n:], now); more == 0 {
+			break
+		}
+		n += more
+	}
+	p.mu.Unlock()
+	if n > 0 {
+		err = nil // the next call returns it
+	}
+	if err == nil {
+		p.arrange()
+	}
+	return n, err
 }
 
 // take returns what has arrived, or else the time until something arrives. 0: unknown.

@@ -25,37 +25,60 @@ type fakeSession struct {
 	probed  int  // the commands of a probe that came last, without another one behind them
 
 	listens fakeListens
+
+	unread []byte // of a command that is not complete yet; only serve or look uses it
 }
 
 // serve executes what arrives until the connection ends.
 func (s *fakeSession) serve() {
-	var unread []byte
 	block := make([]byte, 4096)
 	for {
 		n, err := s.conn.out.read(block)
-		unread = append(unread, block[:n]...)
-		var replies []byte
-		for {
-			args, size := parseFrame(unread)
-			if size == 0 {
-				break
-			}
-			unread = unread[size:]
-			reply, alive := s.master.execute(s, args)
-			if !alive {
-				return
-			}
-			replies = append(replies, reply...)
-		}
-		if len(replies) > 0 && !s.answer(replies) {
-			return
-		}
-		if err != nil {
-			s.conn.in.end(s.conn.link.arrival(toProxy, time.Now()))
-			s.master.forget(s)
+		if !s.heard(block[:n], err) {
 			return
 		}
 	}
+}
+
+// look is serve in a World: it executes what has arrived.
+func (s *fakeSession) look() {
+	var block [4096]byte
+	for {
+		n, err := s.conn.out.takeAll(block[:])
+		if n == 0 && err == nil {
+			return
+		}
+		if !s.heard(block[:n], err) {
+			s.conn.out.tell(nil)
+			return
+		}
+	}
+}
+
+// heard executes what was read. It returns false if the session is over.
+func (s *fakeSession) heard(b []byte, err error) bool {
+	s.unread = append(s.unread, b...)
+	var replies []byte
+	for {
+		args, size := parseFrame(s.unread)
+		if size == 0 {
+			break
+		}
+		s.unread = s.unread[size:]
+		reply, alive := s.master.execute(s, args)
+		if !alive {
+			return false
+		}
+		replies = append(replies, reply...)
+	}
+	if len(replies) > 0 && !s.answer(replies) {
+		return false
+	}
+	if err != nil {
+		s.conn.in.end(s.conn.link.arrival(toProxy, time.Now()))
+		s.master.forget(s)
+	}
+	return err == nil
 }
 
 // answer sends replies, unless the link's fate prevents it.
@@ -86,7 +109,7 @@ func (m *fakeMaster) forget(s *fakeSession) {
 	}
 }
 
-// parseFrame reads the first command. size is 0 if it is not complete yet.
+// parseFrame reads the first command, whose arguments are parts of b. size is 0 if it is not complete yet.
 func parseFrame(b []byte) (args [][]byte, size int) {
 	line := func() (int, bool) {
 		for i := size; i+1 < len(b); i++ {
@@ -105,12 +128,13 @@ func parseFrame(b []byte) (args [][]byte, size int) {
 	if !ok {
 		return nil, 0
 	}
+	args = make([][]byte, 0, count)
 	for range count {
 		n, ok := line()
 		if !ok || len(b) < size+n+2 {
 			return nil, 0
 		}
-		args = append(args, append([]byte{}, b[size:size+n]...))
+		args = append(args, b[size:size+n:size+n])
 		size += n + 2
 	}
 	return args, size

@@ -221,7 +221,11 @@ func (m *fakeMaster) accept(c *fakeConn) bool {
 		c.out.pause()
 	}
 	m.sessions = append(m.sessions, s)
-	m.running.Go(s.serve)
+	if c.link.world != nil {
+		c.out.tell(s.look)
+	} else {
+		m.running.Go(s.serve)
+	}
 	return true
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -18,8 +19,10 @@ type simClient struct {
 	s      *simulation
 	name   string
 	key    simKey
-	random *rand.Rand
+	number uint64
+	random *rand.Rand // of this round
 	tokens int
+	token  string // of the next attempt; "": a new one
 
 	lock    []byte // of this round
 	proxy   *simProxy
@@ -37,14 +40,14 @@ func (s *simulation) newClient(index int, k simKey, number int) *simClient {
 		s:      s,
 		name:   fmt.Sprintf("c%d.%d", index, number),
 		key:    k,
-		random: rand.New(rand.NewPCG(s.seed, uint64(index*100+number+1))),
+		number: uint64(index*100 + number + 1),
 	}
 }
 
 func (c *simClient) chance(percent int) bool { return c.random.IntN(100) < percent }
 
 func (c *simClient) sleep(most time.Duration) {
-	time.Sleep(between(c.random, time.Microsecond, most))
+	c.s.sleep(between(c.random, time.Microsecond, most))
 }
 
 // connect picks the proxy for the next round.
@@ -58,18 +61,34 @@ func (c *simClient) connect() *Locker {
 	}
 	c.proxy = c.s.proxies[i]
 	c.lock = c.key.current()
-	var l *Locker
-	l, c.process = c.proxy.locker()
-	return l
+	c.process = c.proxy.runs
+	return c.proxy.lock
+}
+
+// ask makes a request to the client's proxy, on a task of the proxy's loop. Only Acquire and Run do
+// without a goroutine of their own.
+func (c *simClient) ask(ctx context.Context, request func(ctx context.Context) Outcome) (o Outcome) {
+	return c.askOnLoop(ctx, func(ctx context.Context) Outcome {
+		loop.FromContext(ctx).Leave()
+		return request(ctx)
+	})
+}
+
+func (c *simClient) askOnLoop(ctx context.Context, request func(ctx context.Context) Outcome) (o Outcome) {
+	answered := make(chan struct{})
+	c.proxy.loop.Go(func(t *loop.Task) (rests bool) {
+		defer close(answered)
+		o = request(loop.NewContext(ctx, t))
+		return false
+	})
+	c.s.world.Wait(loop.Forever, answered)
+	return o
 }
 
 // connected is false if the client's proxy has crashed.
-func (c *simClient) connected() bool {
-	_, run := c.proxy.locker()
-	return run == c.process
-}
+func (c *simClient) connected() bool { return c.proxy.runs == c.process }
 
-func (c *simClient) token() string {
+func (c *simClient) newToken() string {
 	c.tokens++
 	if c.key.style == constantValue || c.key.style == constantNoTTL {
 		return short
@@ -77,28 +96,43 @@ func (c *simClient) token() string {
 	return fmt.Sprintf("%s has this as token %d", c.name, c.tokens)
 }
 
+// run plays one round after the other. Each draws from a seed of its own, and begins no earlier
+// than in the whole history. So the others stay nearly the same if one is left out.
 func (c *simClient) run() {
-	c.sleep(20 * time.Millisecond)
-	token := ""
-	for c.s.over.Err() == nil {
-		proxy, process := c.proxy, c.process
-		l := c.connect()
-		if c.key.style == legacy {
-			c.legacyRound(l)
-			continue
+	for n := 1; !c.s.isOver(); n++ {
+		round := fmt.Sprintf("%s round %d", c.name, n)
+		c.random = rand.New(rand.NewPCG(hash(c.s.seed, c.number), uint64(n)))
+		if n == 1 {
+			c.sleep(20 * time.Millisecond)
 		}
-		// Many clients keep their token until they have the lock. To keep it through a
-		// change of proxies is not safe: the first proxy may still have to undo it on some
-		// master when the second is granted it.
-		if token == "" || c.chance(20) || proxy != c.proxy || process != c.process {
-			token = c.token()
+		if !c.s.cut.awaits(c.s, round) {
+			return
 		}
-		if held := c.acquire(l, token); held != nil {
-			c.work(l, held, token)
-			token = ""
+		c.s.rounds[round] = time.Since(c.s.began)
+		if !c.s.cut.leavesOut(round) {
+			c.round()
 		}
-		c.pause()
 	}
+}
+
+func (c *simClient) round() {
+	proxy, process := c.proxy, c.process
+	l := c.connect()
+	if c.key.style == legacy {
+		c.legacyRound(l)
+		return
+	}
+	// Many clients keep their token until they have the lock. To keep it through a
+	// change of proxies is not safe: the first proxy may still have to undo it on some
+	// master when the second is granted it.
+	if c.token == "" || c.chance(20) || proxy != c.proxy || process != c.process {
+		c.token = c.newToken()
+	}
+	if held := c.acquire(l, c.token); held != nil {
+		c.work(l, held, c.token)
+		c.token = ""
+	}
+	c.pause()
 }
 
 func (c *simClient) pause() {
@@ -122,24 +156,28 @@ func (c *simClient) acquire(l *Locker, token string) *holding {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if c.chance(5) {
-		ctx, cancel = context.WithTimeout(ctx, between(c.random, time.Microsecond, 20*time.Millisecond))
-		defer cancel()
+		leaves := c.s.world.After(between(c.random, time.Microsecond, 20*time.Millisecond), cancel)
+		defer leaves.Cancel()
 	}
 	ttl := c.ttl()
 	var o Outcome
 	how := "SET"
 	if c.key.style == scripted && c.chance(50) {
 		how = "EVAL"
-		o = l.Run(ctx, RunRequest{
-			Keys: [][]byte{c.lock},
-			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), c.lock, []byte(token), resp.Decimal(ttl.Milliseconds())},
+		o = c.askOnLoop(ctx, func(ctx context.Context) Outcome {
+			return l.Run(ctx, RunRequest{
+				Keys: [][]byte{c.lock},
+				Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), c.lock, []byte(token), resp.Decimal(ttl.Milliseconds())},
+			})
 		})
 		if o.Verdict == Won && string(o.Reply) != ":1\r\n" {
 			o.Verdict = Lost
 		}
 	} else {
-		o = l.Acquire(ctx, AcquireRequest{Key: c.lock, Value: []byte(token), TTL: ttl, Get: c.chance(10)})
+		r := AcquireRequest{Key: c.lock, Value: []byte(token), TTL: ttl, Get: c.chance(10)}
+		o = c.askOnLoop(ctx, func(ctx context.Context) Outcome { return l.Acquire(ctx, r) })
 	}
+	c.s.log.tell(c, "%s through %s: %v", how, c.proxy.name, o.Verdict)
 	c.note(o)
 	if o.Verdict != Won || !c.connected() {
 		return nil
@@ -209,7 +247,10 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 func (c *simClient) extend(l *Locker, held *holding, ttl time.Duration) {
 	before := held.to
 	held.to = earlier(held.to, time.Now().Add(l.box.Validity(ttl, 0)))
-	o := l.Extend(context.Background(), ExtendRequest{Key: c.lock, TTL: ttl})
+	o := c.ask(context.Background(), func(ctx context.Context) Outcome {
+		return l.Extend(ctx, ExtendRequest{Key: c.lock, TTL: ttl})
+	})
+	c.s.log.tell(c, "extends by %v through %s: %v", ttl, c.proxy.name, o.Verdict)
 	if o.Verdict == Won && time.Now().Before(before) && c.connected() {
 		held.to = c.end(l, ttl, o)
 		c.s.history.count(func(n *simCounts) { n.extended++ })
@@ -229,17 +270,21 @@ func (c *simClient) release(l *Locker, held *holding, token string) {
 		return
 	}
 	held.to = time.Now()
+	run := func(r RunRequest) func(context.Context) Outcome {
+		return func(ctx context.Context) Outcome { return l.Run(ctx, r) }
+	}
 	var o Outcome
 	if c.key.style == scripted {
-		o = l.Run(context.Background(), RunRequest{
+		o = c.askOnLoop(context.Background(), run(RunRequest{
 			Keys: [][]byte{c.lock},
 			Args: [][]byte{[]byte("EVAL"), []byte(compareAndDelete), []byte("1"), c.lock, []byte(token)},
-		})
+		}))
 	} else if c.s.deletes && left > deletableByRun {
-		o = l.Run(context.Background(), c.deletion())
+		o = c.askOnLoop(context.Background(), run(c.deletion()))
 	} else if left > deletable {
-		o = l.Release(context.Background(), ReleaseRequest{Key: c.lock})
+		o = c.ask(context.Background(), func(ctx context.Context) Outcome { return l.Release(ctx, ReleaseRequest{Key: c.lock}) })
 	}
+	c.s.log.tell(c, "releases through %s: %v", c.proxy.name, o.Verdict)
 	if o.Verdict == Won {
 		c.s.history.count(func(n *simCounts) { n.released++ })
 	} else if !c.key.style.expires() {
@@ -250,7 +295,7 @@ func (c *simClient) release(l *Locker, held *holding, token string) {
 // abandon leaves a lock without TTL as it is, and goes on with another lock.
 func (c *simClient) abandon() {
 	if string(c.lock) == string(c.key.current()) {
-		c.key.round.Add(1)
+		*c.key.round++
 	}
 	c.stuck = 0
 }
@@ -266,10 +311,12 @@ func (c *simClient) legacyRound(l *Locker) {
 		return fmt.Sprintf("%d%s%s%04d", end.UnixMilli(), c.name[1:2], c.name[3:4], c.tokens), end
 	}
 	value, end := stamp()
-	o := l.Acquire(context.Background(), AcquireRequest{Key: c.lock, Value: []byte(value)})
+	o := c.askOnLoop(context.Background(), func(ctx context.Context) Outcome {
+		return l.Acquire(ctx, AcquireRequest{Key: c.lock, Value: []byte(value)})
+	})
 	c.note(o)
 	if o.Verdict == Lost {
-		seen := l.Get(context.Background(), 0, c.lock)
+		seen := c.ask(context.Background(), func(ctx context.Context) Outcome { return l.Get(ctx, 0, c.lock) })
 		if seen.Verdict == Lost {
 			// Racing swaps may have left no value on a quorum, for ever.
 			if c.stuck++; c.stuck > 20 {
@@ -280,7 +327,9 @@ func (c *simClient) legacyRound(l *Locker) {
 			return
 		}
 		value, end = stamp()
-		o = l.Swap(context.Background(), SwapRequest{Key: c.lock, Value: []byte(value), Expected: seen.Value})
+		o = c.ask(context.Background(), func(ctx context.Context) Outcome {
+			return l.Swap(ctx, SwapRequest{Key: c.lock, Value: []byte(value), Expected: seen.Value})
+		})
 		if o.Verdict != Won || o.Value != nil && !bytes.Equal(o.Value, seen.Value) {
 			return
 		}

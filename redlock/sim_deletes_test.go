@@ -1,10 +1,7 @@
 package redlock
 
 import (
-	"runtime"
-	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -29,33 +26,10 @@ func (c *simClient) deletion() RunRequest {
 
 // The same worlds as those of TestSimulation. Clients release by runs that look at nothing, too.
 func TestSimulationDeletes(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	released, seeds := 0, simSeeds(t)
-	if *simRuns == 0 {
-		seeds = seeds[:min(len(seeds), max(10, len(seeds)/4))]
-	}
-	for _, seed := range seeds {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			var s *simulation
-			synctest.Test(t, func(t *testing.T) {
-				s = newSimulation(seed, false, &simLog{})
-				s.deletes = true
-				s.run()
-			})
-			released += s.history.counts.released
-			for _, c := range s.history.conflicts() {
-				t.Error(c)
-			}
-			if len(s.history.failures) > 0 {
-				t.Error(s.history.failures)
-			}
-			if t.Failed() {
-				s.trace(t)
-			}
-		})
-	}
+	released, seeds := 0, simSeeds(t, 4)
+	simulateAll(t, seeds, simOptions{deletes: true}, func(s *simulation) { released += s.history.counts.released })
 	t.Logf("%d released in %d worlds", released, len(seeds))
-	if len(seeds) >= 30 && released < 5*len(seeds) {
+	if len(seeds) >= 25 && released < 5*len(seeds) {
 		t.Errorf("too little happened: %d released", released)
 	}
 }

@@ -1,9 +1,9 @@
 package redlock
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -37,29 +37,54 @@ func tokensOnly(p simPlan) bool {
 	return !slices.ContainsFunc(p.keys, func(k simKey) bool { return k.proxy >= 0 })
 }
 
-// strike makes faults until the time is over, and then waits for their ends.
-func (s *simulation) strike() {
-	if len(s.plan.faults) == 0 {
+// A strike is one fault at one time. The seed chooses all of them before the world begins,
+// and each draws from a seed of its own. So the others stay the same if one is left out.
+type strike struct {
+	name  string
+	at    time.Duration
+	seed  uint64
+	begin func(s *simulation, r *rand.Rand) (end func(), lasts time.Duration)
+}
+
+func (s *simulation) drawStrikes() (all []*strike) {
+	r := s.random
+	add := func(kind string, at time.Duration, begin func(s *simulation, r *rand.Rand) (func(), time.Duration)) {
+		all = append(all, &strike{fmt.Sprintf("%s %d", kind, len(all)+1), at, r.Uint64(), begin})
+	}
+	if len(s.plan.faults) > 0 {
+		for at := time.Duration(0); ; {
+			if at += between(r, time.Millisecond, 2*s.plan.pace); at > s.plan.duration {
+				break
+			}
+			f := s.plan.faults[r.IntN(len(s.plan.faults))]
+			add(f.name, at, f.begin)
+		}
+	}
+	if s.plan.tides {
+		s.drawTides(add)
+	}
+	if s.plan.rain {
+		for at := time.Duration(0); at < s.plan.duration; at += between(r, time.Millisecond, 60*time.Millisecond) {
+			add("rain", at, breakLink)
+		}
+	}
+	return all
+}
+
+// strike makes a fault, and ends it.
+func (s *simulation) strike(x *strike) {
+	if !s.pause(x.at) {
 		return
 	}
-	r := s.random
-	var healing sync.WaitGroup
-	for sleep(s.over, between(r, time.Millisecond, 2*s.plan.pace)) {
-		f := s.plan.faults[r.IntN(len(s.plan.faults))]
-		end, lasts := f.begin(s, r)
-		if end == nil {
-			continue
-		}
-		healing.Go(func() {
-			sleep(s.over, lasts)
-			end()
-		})
+	end, lasts := x.begin(s, rand.New(rand.NewPCG(x.seed, 0)))
+	if end != nil {
+		s.pause(lasts)
+		end()
 	}
-	healing.Wait()
 }
 
 func (s *simulation) anyLink(r *rand.Rand) *link {
-	links := s.proxies[r.IntN(len(s.proxies))].currentLinks()
+	links := s.proxies[r.IntN(len(s.proxies))].links
 	return links[r.IntN(len(links))]
 }
 
@@ -86,7 +111,7 @@ func cutLinks(s *simulation, r *rand.Rand) (func(), time.Duration) {
 		k := s.anyLink(r)
 		s.log.note("cut %s", k.name)
 		k.cut()
-		time.Sleep(between(r, 1, time.Millisecond))
+		s.sleep(between(r, 1, time.Millisecond))
 	}
 	return nil, 0
 }
@@ -159,9 +184,9 @@ func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}
 	s.log.note("%s is stranded", m.name)
 	m.stop()
-	time.Sleep(between(r, time.Millisecond, 30*time.Millisecond))
+	s.sleep(between(r, time.Millisecond, 30*time.Millisecond))
 	for _, p := range s.proxies {
-		for _, k := range p.currentLinks() {
+		for _, k := range p.links {
 			if k.master == m && r.IntN(3) > 0 {
 				k.cut()
 			}

@@ -3,16 +3,15 @@ package redlock
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
 // A history says which client could rely on which lock, and when. Its times are those of
 // the bubble's clock, which counts as true here. Masters have clocks of their own.
 type history struct {
-	mu       sync.Mutex
 	holds    []*holding
 	failures []string
 	counts   simCounts
@@ -44,16 +43,10 @@ func (c *simCounts) add(d simCounts) {
 }
 
 func (h *history) fail(format string, args ...any) {
-	h.mu.Lock()
 	h.failures = append(h.failures, fmt.Sprintf(format, args...))
-	h.mu.Unlock()
 }
 
-func (h *history) count(f func(c *simCounts)) {
-	h.mu.Lock()
-	f(&h.counts)
-	h.mu.Unlock()
-}
+func (h *history) count(f func(c *simCounts)) { f(&h.counts) }
 
 // begin notes that a client believes it holds the lock from now to end.
 func (h *history) begin(key, client, how string, end time.Time) *holding {
@@ -62,9 +55,7 @@ func (h *history) begin(key, client, how string, end time.Time) *holding {
 		h.fail("won without validity: %s has %s by %s until %v before now", client, key, how, now.Sub(end))
 	}
 	x := &holding{key: key, client: client, how: how, from: now, to: end}
-	h.mu.Lock()
 	h.holds = append(h.holds, x)
-	h.mu.Unlock()
 	return x
 }
 
@@ -107,65 +98,113 @@ func (h *history) text() string {
 	return fmt.Sprintf("%s%+v\n%q\n", b, h.counts, h.failures)
 }
 
-// A simLog records the faults and what the masters executed.
+// A simLog records the faults, what clients hear, and what the masters execute.
 type simLog struct {
-	mu    sync.Mutex
 	lines []simLine
+	sum   io.Writer // is told all instead of lines; nil: lines
 }
 
-// A simLine is a fault or an execution. Its text is made when somebody reads it.
+// A simLine is one of these. Its text is made when somebody reads it.
 type simLine struct {
 	at   time.Time
 	text fmt.Stringer
-	key  string
+	key  string // "": it is about all
 }
 
-type fault string
+type fact string
 
-func (f fault) String() string { return string(f) }
+func (f fact) String() string { return string(f) }
+
+func (l *simLog) add(x simLine) {
+	if l.sum == nil {
+		l.lines = append(l.lines, x)
+	} else {
+		fmt.Fprintln(l.sum, x.at.UnixNano(), x.text)
+	}
+}
 
 func (l *simLog) note(format string, args ...any) {
-	if l == nil {
-		return
+	if l != nil {
+		l.add(simLine{at: time.Now(), text: fact(fmt.Sprintf(format, args...))})
 	}
-	l.mu.Lock()
-	l.lines = append(l.lines, simLine{at: time.Now(), text: fault(fmt.Sprintf(format, args...))})
-	l.mu.Unlock()
 }
 
+// tell notes what a client does.
+func (l *simLog) tell(c *simClient, format string, args ...any) {
+	if l != nil {
+		text := fact(c.name + ": " + fmt.Sprintf(format, args...))
+		l.add(simLine{at: time.Now(), text: text, key: string(c.lock)})
+	}
+}
+
+// execution notes a command. Those that only look at a master's own state are about no key.
 func (l *simLog) execution(x execution) {
-	name := string(x.args[0])
-	key := ""
+	if l.sum != nil {
+		b := fmt.Appendln(nil, x.at.UnixNano(), x.master, x.client)
+		for _, a := range x.args {
+			b = append(append(b, a...), '\n')
+		}
+		l.sum.Write(append(b, x.reply...))
+		return
+	}
+	name, key := string(x.args[0]), "-"
 	switch {
 	case name == "CLIENT" && string(x.args[1]) == "KILL":
+		key = ""
 	case (name == "EVAL" || name == "EVALSHA") && len(x.args) > 3:
 		key = string(x.args[3])
 	case name == "EXEC":
 		key = "*" // of those queued before
 	case len(x.args) == 1 || name == "CLIENT" || name == "INFO" || string(x.reply) == "+QUEUED\r\n":
-		return
 	default:
 		key = string(x.args[1])
 	}
-	if key == MarkerKey {
-		return
-	}
-	l.mu.Lock()
 	l.lines = append(l.lines, simLine{at: x.at, text: x, key: key})
-	l.mu.Unlock()
 }
 
-// about returns the first lines about a conflict's key.
-func (l *simLog) about(c conflict, most int) []string {
-	var lines []string
+// text returns all lines, to compare two runs of one seed.
+func (l *simLog) text() string {
+	var b []byte
 	for _, x := range l.lines {
-		if x.at.Before(c.first.from.Add(-60*time.Millisecond)) || x.at.After(c.second.from.Add(60*time.Millisecond)) {
+		b = fmt.Appendf(b, "%s %s\n", x.at.Format("05.000000000"), x.text)
+	}
+	return string(b)
+}
+
+// about tells what happened about a key until a time. What several masters executed alike, between two
+// other lines, is one line.
+func (l *simLog) about(key string, began, until time.Time) (lines []string) {
+	type alike struct{ times, masters, text string }
+	var block []*alike
+	tell := func() {
+		for _, x := range block {
+			lines = append(lines, fmt.Sprintf("%s    %s: %s", x.times, x.masters, x.text))
+		}
+		block = nil
+	}
+	for _, line := range l.lines {
+		if line.at.After(until) || line.key != "" && line.key != key {
 			continue
 		}
-		text := x.text.String()
-		if x.key == "" || x.key == "*" && strings.Contains(text, c.first.client) || x.key == c.first.key {
-			lines = append(lines, clock(x.at)+" "+text)
+		at := fmt.Sprintf("%9.3f ms", line.at.Sub(began).Seconds()*1000)
+		x, executed := line.text.(execution)
+		if !executed {
+			tell()
+			lines = append(lines, at+"  "+line.text.String())
+			continue
+		}
+		proxy, _, _ := strings.Cut(x.client, ".")
+		reply := strings.ReplaceAll(strings.TrimSpace(string(x.reply)), "\r\n", " ")
+		text := fmt.Sprintf("%s from %s, answered %s", summary(x.args), proxy, reply)
+		if i := slices.IndexFunc(block, func(b *alike) bool { return b.text == text }); i >= 0 {
+			block[i].masters += " " + x.master
+		} else {
+			block = append(block, &alike{at, x.master, text})
 		}
 	}
-	return lines[:min(len(lines), most)]
+	tell()
+	for i, line := range lines {
+		lines[i] = strings.ReplaceAll(line, " has this as token ", "'s token ")
+	}
+	return lines
 }

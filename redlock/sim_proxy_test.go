@@ -5,62 +5,43 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock/heal"
+	"redlock-proxy/redlock/loop"
 )
 
 // A simProxy is one process; a crash replaces its Locker.
 type simProxy struct {
 	name  string
-	mu    sync.Mutex
+	loop  *loop.Loop
 	lock  *Locker
 	links []*link
 	runs  int
 	heals *healCounter
 }
 
-func (p *simProxy) locker() (l *Locker, run int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lock, p.runs
-}
-
-func (p *simProxy) run() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.runs
-}
-
-func (p *simProxy) currentLinks() []*link {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.links
-}
-
 // healCounter counts what a proxy's processes healed.
 type healCounter struct {
 	nobody
-	healed [heal.TooLarge + 1]atomic.Int64
+	healed [heal.TooLarge + 1]int
 }
 
-func (c *healCounter) Healed(_ string, did heal.Deed) { c.healed[did].Add(1) }
+func (c *healCounter) Healed(_ string, did heal.Deed) { c.healed[did]++ }
 
 // start gives a proxy a new Locker, like a process that starts.
 func (s *simulation) start(p *simProxy) {
 	cfg := Config{
-		Loop:          s.loop,
+		Loop:          p.loop,
 		MasterTimeout: 50 * time.Millisecond,
 		Retry:         s.plan.retry,
 		ClockDrift:    0.01,
 		RestartDelay:  2 * time.Second,
 		Observer:      p.heals,
-		New:           p.run() == 0, // as the world begins
+		New:           p.runs == 0, // as the world begins
 		slept:         neverSuspended,
 	}
-	if s.plan.heals {
+	if s.heals {
 		draw := hash(s.seed, uint64(p.name[1]), 1000)
 		cfg.MaxQuarantine = 20 * time.Second // see afterwards
 		cfg.Heal = Heal{
@@ -70,13 +51,11 @@ func (s *simulation) start(p *simProxy) {
 			Covers: func(_ int, key []byte) bool { return bytes.HasPrefix(key, []byte("lock:")) },
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.runs++
 	p.links = nil
 	for i, m := range s.masters {
 		k := newLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.name), m, hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)))
-		k.steady = true
+		k.world = s.world
 		k.delay, k.jitter = 200*time.Microsecond, s.plan.jitter
 		p.links = append(p.links, k)
 		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
@@ -90,11 +69,9 @@ func (s *simulation) start(p *simProxy) {
 
 // crash ends a proxy at once, with all its memory, and starts it again.
 func (s *simulation) crash(p *simProxy) {
-	p.mu.Lock()
-	old, links := p.lock, p.links
+	old := p.lock
 	p.runs++ // from now on no client trusts the old one
-	p.mu.Unlock()
-	for _, k := range links {
+	for _, k := range p.links {
 		k.cut()
 	}
 	gone, cancel := context.WithCancel(context.Background())

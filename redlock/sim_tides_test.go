@@ -2,53 +2,53 @@ package redlock
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock/quorum"
 )
 
-// ebb takes a minority of the masters away, brings them back, and at once takes others
+// drawTides takes a minority of the masters away, brings them back, and at once takes others
 // away. So bare majorities hold the locks, and two such majorities have only one master in
 // common.
-func (s *simulation) ebb() {
-	if !s.plan.tides {
-		return
+func (s *simulation) drawTides(add func(kind string, at time.Duration, begin func(s *simulation, r *rand.Rand) (func(), time.Duration))) {
+	r := s.random
+	minority := s.plan.masters - quorum.Size(s.plan.masters)
+	order := r.Perm(s.plan.masters)
+	stays := 60 * time.Millisecond
+	if s.heals {
+		stays = 600 * time.Millisecond // so that copies are written
 	}
-	r := rand.New(rand.NewPCG(s.seed, 1))
-	minority := len(s.masters) - quorum.Size(len(s.masters))
-	order := r.Perm(len(s.masters))
-	for s.over.Err() == nil {
-		var back []func()
-		for _, i := range order[:minority] {
-			if m := s.masters[i]; m.claim() {
-				back = append(back, s.withdraw(m, r.IntN(3)))
-			}
-		}
-		sleep(s.over, between(r, 50*time.Millisecond, 800*time.Millisecond))
-		for _, f := range back {
-			f()
-			time.Sleep(between(r, 1, 2*time.Millisecond))
-		}
-		stays := 60 * time.Millisecond
-		if s.plan.heals {
-			stays = 600 * time.Millisecond // so that copies are written
-		}
-		sleep(s.over, between(r, time.Millisecond, stays))
+	for at := time.Duration(0); at < s.plan.duration; {
+		away, lasts := slices.Clone(order[:minority]), between(r, 50*time.Millisecond, 800*time.Millisecond)
+		add("tide", at, func(s *simulation, r *rand.Rand) (func(), time.Duration) { return s.ebb(r, away), lasts })
+		at += lasts + 4*time.Millisecond + between(r, time.Millisecond, stays)
 		order = append(order[minority:], order[:minority]...)
 	}
 }
 
-// rain breaks connections, one after the other.
-func (s *simulation) rain() {
-	if !s.plan.rain {
-		return
+// ebb takes masters away and returns how they come back.
+func (s *simulation) ebb(r *rand.Rand, masters []int) (end func()) {
+	var back []func()
+	for _, i := range masters {
+		if way, m := r.IntN(3), s.masters[i]; m.claim() {
+			back = append(back, s.withdraw(m, way))
+		}
 	}
-	r := rand.New(rand.NewPCG(s.seed, 2))
-	for sleep(s.over, between(r, time.Millisecond, 60*time.Millisecond)) {
-		k := s.anyLink(r)
-		s.log.note("rain on %s", k.name)
-		k.cut()
+	return func() {
+		for _, f := range back {
+			f()
+			s.sleep(between(r, 1, 2*time.Millisecond))
+		}
 	}
+}
+
+// breakLink breaks the connections of one link.
+func breakLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	k := s.anyLink(r)
+	s.log.note("rain on %s", k.name)
+	k.cut()
+	return nil, 0
 }
 
 // withdraw takes a master away in one of three ways and returns how it comes back.
@@ -65,7 +65,7 @@ func (s *simulation) withdraw(m *fakeMaster, way int) func() {
 	case 2:
 		var silent []*link
 		for _, p := range s.proxies {
-			for _, k := range p.currentLinks() {
+			for _, k := range p.links {
 				if k.master == m {
 					k.silence()
 					silent = append(silent, k)

@@ -3,17 +3,18 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock/loop"
 )
 
 // A simulation is several proxies over one set of fake masters, with clients and faults.
-// One seed decides everything.
+// One seed decides everything, also the order of all that happens at the same moment: all
+// runs in one thread, in a loop.World.
 //
 // Masters restart, forget and are flushed, their clocks jump, and they run at different rates
 // within the drift that validity allows for. A world with masters that forget has no locks
@@ -21,18 +22,28 @@ import (
 // doc.go does not promise: one constant value used through several proxies, or through one
 // that crashes, and one token kept through a change of proxies.
 type simulation struct {
+	simOptions
 	seed    uint64
 	plan    simPlan
-	random  *rand.Rand // for building the world, then for the faults
+	random  *rand.Rand // for building the world
 	began   time.Time
 	masters []*fakeMaster
 	proxies []*simProxy
-	loop    *loop.Loop // of all proxies
-	endLoop func()
+	world   *loop.World
+	home    *loop.Loop // of what belongs to no proxy
 	history *history
-	over    context.Context // ends when clients and faults must stop
-	log     *simLog         // nil unless the run is traced
-	deletes bool            // clients also release by runs that delete whatever they find
+	over    chan struct{} // is closed when clients and faults must stop
+	strikes []*strike
+	rounds  map[string]time.Duration // when each client began each of its rounds
+}
+
+// simOptions say how a seed's world is run.
+type simOptions struct {
+	heals   bool       // the proxies heal, much faster than real ones
+	deletes bool       // clients also release by runs that delete whatever they find
+	faults  []simFault // instead of those that the seed chose
+	log     *simLog    // nil unless the run is traced
+	cut     *simCut    // nil: all that the seed chose happens
 }
 
 // A simPlan is the kind of world that the seed chose.
@@ -48,7 +59,6 @@ type simPlan struct {
 	duration time.Duration
 	retry    Retry
 	jitter   time.Duration
-	heals    bool // the proxies heal, much faster than real ones
 }
 
 // A simKey is a lock, and the way in which its clients use it.
@@ -61,10 +71,10 @@ type simKey struct {
 	proxy   int // the only one that its clients use; -1: any
 	// round counts the locks without expiry that were given up, because nobody could know
 	// whether they were released. Each has a name of its own.
-	round *atomic.Int32
+	round *int
 }
 
-func (k simKey) current() []byte { return fmt.Appendf(nil, "%s.%d", k.name, k.round.Load()) }
+func (k simKey) current() []byte { return fmt.Appendf(nil, "%s.%d", k.name, *k.round) }
 
 type simStyle uint8
 
@@ -109,7 +119,7 @@ func drawPlan(r *rand.Rand) simPlan {
 	}
 	forgetful := !p.tides && r.IntN(2) == 0
 	for i := range 1 + r.IntN(2) {
-		k := simKey{name: fmt.Sprintf("lock:%d", i), style: drawStyle(r), proxy: -1, round: new(atomic.Int32)}
+		k := simKey{name: fmt.Sprintf("lock:%d", i), style: drawStyle(r), proxy: -1, round: new(int)}
 		if forgetful {
 			// Without a TTL, a master that forgets can never be trusted again.
 			k.style = simStyle(r.IntN(int(constantValue) + 1))
@@ -164,81 +174,127 @@ func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)))
 }
 
-func newSimulation(seed uint64, heals bool, log *simLog) *simulation {
+// newSimulation builds the world of a seed, in a bubble.
+func newSimulation(seed uint64, o simOptions) *simulation {
 	s := &simulation{
-		seed:    seed,
-		random:  rand.New(rand.NewPCG(seed, 0)),
-		began:   time.Now(),
-		history: &history{},
-		log:     log,
+		simOptions: o,
+		seed:       seed,
+		random:     rand.New(rand.NewPCG(seed, 0)),
+		began:      time.Now(),
+		world:      loop.NewWorld(seed),
+		history:    &history{},
+		over:       make(chan struct{}),
+		rounds:     map[string]time.Duration{},
 	}
-	s.loop, s.endLoop = startVirtualLoop()
+	s.home = s.world.Loop(slog.New(slog.DiscardHandler))
 	s.plan = drawPlan(s.random)
-	s.plan.heals = heals
+	if o.faults != nil {
+		s.plan.faults = o.faults
+	}
 	for i := range s.plan.masters {
 		m := newFakeMaster(fmt.Sprintf("m%d", i+1))
 		m.clock.rate = 1 + (s.random.Float64()-0.5)*0.006
-		if log != nil {
-			m.watch = log.execution
+		if s.log != nil {
+			m.watch = s.log.execution
 		}
 		s.masters = append(s.masters, m)
 	}
 	for i := range s.plan.proxies {
 		p := &simProxy{name: fmt.Sprintf("p%d", i+1), heals: &healCounter{}}
+		p.loop = s.world.Loop(slog.New(slog.DiscardHandler))
 		s.proxies = append(s.proxies, p)
-		s.start(p)
 	}
+	s.strikes = s.drawStrikes()
 	return s
 }
 
-// run lets clients and faults act, then ends all faults, and checks that the locks can
-// still be taken.
+// run runs the world to its end.
 func (s *simulation) run() {
-	time.Sleep(50 * time.Millisecond)
-	var end context.CancelFunc
-	s.over, end = context.WithTimeout(context.Background(), s.plan.duration)
-	defer end()
-	var running sync.WaitGroup
-	for i, k := range s.plan.keys {
-		for c := range s.plan.clients {
-			client := s.newClient(i, k, c)
-			running.Go(client.run)
-		}
-	}
-	running.Go(s.strike)
-	running.Go(s.ebb)
-	running.Go(s.rain)
-	running.Wait()
-	s.afterwards()
+	s.world.Run(s.play)
+	loops := []*loop.Loop{s.home}
 	for _, p := range s.proxies {
-		gone, cancel := context.WithTimeout(context.Background(), time.Second)
-		p.lock.Close(gone)
-		cancel()
+		loops = append(loops, p.loop)
 	}
-	s.endLoop()
+	s.world.Close(loops...)
 	for _, m := range s.masters {
 		m.close()
 	}
+}
+
+// sleep waits for d of the world's time.
+func (s *simulation) sleep(d time.Duration) { s.world.Wait(d) }
+
+// pause is sleep, but ends when clients and faults must stop. It returns false then.
+func (s *simulation) pause(d time.Duration) bool {
+	return s.world.Wait(d, s.over) == loop.Late && !s.isOver()
+}
+
+func (s *simulation) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// play lets clients and faults act, then ends all faults, and checks that the locks can
+// still be taken.
+func (s *simulation) play() {
+	for _, p := range s.proxies {
+		s.start(p)
+	}
+	s.sleep(50 * time.Millisecond)
+	s.world.After(s.duration(), func() { close(s.over) })
+	var running sync.WaitGroup
+	for i, k := range s.plan.keys {
+		for c := range s.plan.clients {
+			s.home.Spawn(&running, s.newClient(i, k, c).run)
+		}
+	}
+	for _, x := range s.strikes {
+		if !s.cut.leavesOut(x.name) {
+			s.home.Spawn(&running, func() { s.strike(x) })
+		}
+	}
+	s.home.Join(&running)
+	if s.cut == nil {
+		s.afterwards()
+	}
+	for _, p := range s.proxies {
+		gone, cancel := context.WithCancel(context.Background())
+		patience := s.world.After(time.Second, cancel)
+		p.lock.Close(gone)
+		patience.Cancel()
+		cancel()
+	}
+}
+
+func (s *simulation) duration() time.Duration {
+	if s.cut != nil {
+		return s.cut.until
+	}
+	return s.plan.duration
 }
 
 // afterwards runs when all faults are over. It checks that every proxy reaches every
 // master, and that every lock that expires can be taken.
 func (s *simulation) afterwards() {
 	for _, p := range s.proxies {
-		for _, k := range p.currentLinks() {
+		for _, k := range p.links {
 			k.setDelay(time.Millisecond, 0)
 		}
 	}
 	// A master that a young process has not met joins, which takes twice RestartDelay and longer.
-	time.Sleep(16*time.Second + s.plan.forgottenAfter())
-	if s.plan.heals {
-		// These worlds do not run alike each time, so there may be one in which too few
-		// masters remember the longest TTL, and they wait for the longest time.
+	s.sleep(16*time.Second + s.plan.forgottenAfter())
+	if s.heals {
+		// There may be a world in which too few masters remember the longest TTL, and they
+		// wait for the longest time.
 		for range 60 {
 			if !slices.ContainsFunc(s.proxies, func(p *simProxy) bool { return !p.lock.certified() }) {
 				break
 			}
-			time.Sleep(time.Second)
+			s.sleep(time.Second)
 		}
 	}
 	for _, p := range s.proxies {
@@ -253,7 +309,7 @@ func (s *simulation) afterwards() {
 			// the longest time, because too few of the others remember what was granted.
 			r := AcquireRequest{Key: k.current(), Value: []byte("who comes when all is over"), TTL: time.Minute}
 			if o := p.lock.Acquire(context.Background(), r); o.Verdict == NoQuorum {
-				time.Sleep(p.lock.settings().MaxQuarantine + 10*time.Second)
+				s.sleep(p.lock.settings().MaxQuarantine + 10*time.Second)
 			} else if o.Verdict == Won {
 				p.lock.Release(context.Background(), ReleaseRequest{Key: r.Key})
 			}
