@@ -119,8 +119,9 @@
 //     recorded the one before, so no master is left two changes behind: quorums whose numbers differ by two need not
 //     meet. The operator asks by a reload (Want). A process follows the record, whatever its list is, and one that
 //     starts asks for nothing. Operators who contradict each other endanger no lock: an addition that another process
-//     withdraws is given up. But lists that name different servers for one place may stop all votes until they agree.
-//     model_test.go changes the number, also by such operators.
+//     withdraws is given up. But lists that name different servers for one place may stop all votes until all
+//     name the one that is on record last. Lists without the place do not end that. model_test.go changes the number,
+//     also by such operators.
 //
 // # What a process must distrust
 //

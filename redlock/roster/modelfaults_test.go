@@ -592,6 +592,10 @@ func (w *world) makePeace() {
 			w.restartWithPresentList(p)
 			continue
 		}
+		if w.resizes() && w.contradicts(p) {
+			w.restartWithPresentList(p)
+			continue
+		}
 		if w.resizes() && p.r.set == "" && len(p.names) != len(w.names) { // it was started before its list was on record
 			w.restartWithPresentList(p)
 			continue

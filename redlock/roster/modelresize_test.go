@@ -87,6 +87,18 @@ func (w *world) takeRecord() {
 	}
 }
 
+// contradicts tells whether a process reaches another server than is on record, at a place that its
+// list no longer has. Operators named two servers for the place and then dropped it from their lists,
+// so each process has its own join there for ever, until all are told of one of them (doc.go).
+func (w *world) contradicts(p *process) bool {
+	for i, s := range p.route {
+		if i >= len(p.names) && i < len(w.full) && s != nil && s != w.full[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // joins tells whether two servers are of one set.
 func (s *toyServer) joins(o *toyServer) bool {
 	m, ok := marker.Parse(s.texts[0])
