@@ -11,7 +11,6 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/inspect"
-	"redlock-proxy/proxy/scripts"
 )
 
 // brokenStreams are what a broken server may send, or a server that is no Redis. Each but
@@ -90,7 +89,7 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 			if inspect.Check(t.Context(), cfg, false).Fine {
 				t.Error("-check finds nothing wrong with it")
 			}
-			if scripts.Kill(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {
+			if endpoint.KillScripts(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {
 				t.Error("a script was killed there")
 			}
 		})

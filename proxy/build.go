@@ -22,7 +22,6 @@ import (
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
@@ -74,7 +73,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		return err
 	}
 	p.leases = lease.New(lease.Config{Locker: p.locker, Rule: p.current.LeaseRule, Limits: p.current.LeaseLimits, Log: p.log})
-	p.scripts = scripts.New(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
+	p.scripts = lock.NewScripts(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
 	p.scripts.SetLimits(int(cfg.Limits.Scripts), int(cfg.Limits.LockCommand))
 	starting := afterStart(p.lives, p.locker.Status)
 	p.locks = lock.New(lock.Config{

@@ -32,9 +32,8 @@
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those of the
 //     upstream.
 //
-// Package clients knows the sessions of the process, for
-// CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package waiting keeps the lines
-// of acquires (wait) and of BLPOP on lock keys. Package lease renews and releases locks
+// Package clients knows the sessions of the process, for CLIENT LIST and CLIENT KILL. Package waiting
+// keeps the lines of acquires (wait) and of BLPOP on lock keys. Package lease renews and releases locks
 // (renew, on_disconnect). Package unruled looks for locks among the forwarded commands, because no rule
 // may match them. Package console answers REDLOCK. Package wire has every text that sessions send of
 // their own. Package lock has the texts of the lock plane alone. They are Redis's own texts if Redis has

@@ -96,20 +96,19 @@ var rooms = map[string]room{
 
 	"handler":  {floor: 7, redlock: []string{"", "resp", "loop"}},
 	"server":   {floor: 8},
-	"page":     {floor: 6, redlock: []string{"inspect"}}, // what is held
-	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}},
+	"page":     {floor: 7, redlock: []string{"inspect"}}, // what is held
+	"console":  {floor: 6, redlock: []string{"", "resp", "inspect"}},
 	"session":  {floor: 5, redlock: []string{"loop"}},
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"clients":  {floor: 6, redlock: []string{"resp"}},
 	"config":   {floor: 4, redlock: []string{""}},
 	"lease":    {floor: 3, redlock: []string{""}},
-	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}},
+	"lock":     {floor: 5, redlock: []string{"", "resp", "loop", "script"}},
 	"unruled":  {floor: 4, redlock: []string{"resp"}},
 	"pubsub":   {floor: 6, redlock: []string{"", "loop", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}},
 	"demo":     {floor: 5},
-	"scripts":  {floor: 3, redlock: []string{"resp", "script"}},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2, redlock: []string{"loop"}},

@@ -20,7 +20,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/redlock"
@@ -62,7 +61,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	current := config.NewActive(config.NewSettings(config.Demo(), nil, nil, routes))
-	texts := scripts.New(1<<20, nil)
+	texts := lock.NewScripts(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)
 	env := session.NewEnv(current, meter, log, proxytest.Loop(b))
 	remembers := events.New(log)

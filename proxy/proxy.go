@@ -23,7 +23,6 @@ import (
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
@@ -63,7 +62,7 @@ type Proxy struct {
 	locker      *redlock.Locker
 	leases      *lease.Keeper
 	locks       *lock.Plane
-	scripts     *scripts.Cache
+	scripts     *lock.Scripts
 	journal     *events.Journal
 	clients     *clients.Hub
 	unruled     *unruled.Watch

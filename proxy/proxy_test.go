@@ -17,7 +17,6 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/redlock"
 )
 
@@ -217,14 +216,14 @@ func redisEndpoint(s *proxytest.Redis) endpoint.Endpoint { return unixEndpoint(s
 func TestKillScripts(t *testing.T) {
 	busy, idle := proxytest.StartRedis(t, "--busy-reply-threshold", "1"), proxytest.StartRedis(t)
 	masters := []endpoint.Endpoint{redisEndpoint(busy), redisEndpoint(idle)}
-	if scripts.Kill(t.Context(), masters) {
+	if endpoint.KillScripts(t.Context(), masters) {
 		t.Error("killed a script that nobody runs")
 	}
 	client := redis.NewClient(redisEndpoint(busy).Options())
 	defer client.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- client.Eval(context.Background(), "while true do end", nil).Err() }()
-	for deadline := time.Now().Add(patience); !scripts.Kill(t.Context(), masters); {
+	for deadline := time.Now().Add(patience); !endpoint.KillScripts(t.Context(), masters); {
 		if time.Now().After(deadline) {
 			t.Fatal("the script cannot be killed")
 		}

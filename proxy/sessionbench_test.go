@@ -17,7 +17,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
@@ -81,7 +80,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler), proxytest.Loop(b))
 	b.Cleanup(env.Upstream.Close)
 	return env, handler.New(env, handler.Config{
-		Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: scripts.New(1<<20, nil), Unruled: unruled.New(env.Log),
+		Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: lock.NewScripts(1<<20, nil), Unruled: unruled.New(env.Log),
 	})
 }
 

@@ -22,7 +22,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
@@ -219,7 +218,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 		commandConfig: handler.Config{
 			Locks:   locks,
 			Clients: clients.NewHub(),
-			Scripts: scripts.New(1<<20, nil),
+			Scripts: lock.NewScripts(1<<20, nil),
 			Unruled: unruled.New(slog.New(slog.DiscardHandler)),
 		},
 		log:      slog.New(slog.DiscardHandler),

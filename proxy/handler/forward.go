@@ -4,8 +4,8 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
@@ -49,7 +49,7 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
 func (h *Handler) forwardForReply(cmd wire.Command, to route.Route, settings *config.Settings) {
 	spec := to.Spec
-	h.noteLocking(cmd.Args, &to, scripts.Shape{})
+	h.noteLocking(cmd.Args, &to, unruled.Shape{})
 	if spec.Is(command.Shareable) && (h.plain == settings || h.mayShare(settings)) {
 		yes, refusal := h.Share(cmd, h.client.Version, settings)
 		if refusal != "" {

@@ -14,7 +14,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
@@ -49,7 +48,7 @@ type Config struct {
 
 	Locks   Locks
 	Leases  *lease.Keeper // nil: no lock has a lease
-	Scripts *scripts.Cache
+	Scripts *lock.Scripts
 	Console *console.Console // nil: REDLOCK is not supported
 	Clients *clients.Hub
 	Unruled *unruled.Watch // nil: nobody looks for locks without a rule

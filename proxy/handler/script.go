@@ -2,8 +2,8 @@ package handler
 
 import (
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -47,7 +47,7 @@ func (h *Handler) performScript(name string, cmd wire.Command, to route.Route) {
 		}
 	case "script|kill":
 		killed := false
-		h.Busy(func() { killed = scripts.Kill(h.Context(), h.Env.Active.Load().Masters) })
+		h.Busy(func() { killed = endpoint.KillScripts(h.Context(), h.Env.Active.Load().Masters) })
 		switch {
 		case killed:
 			reply = []byte(wire.OK)

@@ -3,12 +3,11 @@ package handler
 import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/unruled"
 )
 
 // noteLocking looks whether a command that is about to be forwarded belongs to a lock that no rule matches.
-func (h *Handler) noteLocking(args [][]byte, to *route.Route, script scripts.Shape) {
+func (h *Handler) noteLocking(args [][]byte, to *route.Route, script unruled.Shape) {
 	if h.service.Unruled == nil || !to.Spec.Is(command.Locking) || !to.Spec.ArityOK(len(args)) {
 		return
 	}

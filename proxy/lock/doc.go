@@ -11,10 +11,12 @@
 // sent in commands.go. Those on several keys become one question for each key (keys.go).
 // A scan of a collection becomes a read of the whole (scan.go).
 // All other commands, scripts (eval.go) and transactions (transaction.go) are examined
-// runs: the masters run the command, and its effect on the keys is their vote. A GETSET may
-// take over the lock that its client has just read (lastreads.go). Each
+// runs: the masters run the command, and its effect on the keys is their vote. Each
 // command ends with an answer (answer.go). The reply, the metric and the log line are
 // made from it, so they cannot disagree.
+//
+// The plane remembers the texts of scripts (scripts.go), and what a client has just read of
+// a lock that it may take over by GETSET (lastreads.go).
 //
 // Absolute times become relative here, also in a transaction, so the masters' clocks need
 // not agree. A command that deletes its key whoever holds it, such as DEL, RENAME or

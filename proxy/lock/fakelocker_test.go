@@ -15,7 +15,6 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/redlock"
 )
 
@@ -196,7 +195,7 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route
 	routes.Store(&route.Router{Rules: rules})
 	plane := New(Config{
 		Locker: locker, Router: routes.Load, MaxQuarantine: func() time.Duration { return 10 * time.Minute }, MaxReply: func() int64 { return 4 << 20 },
-		Scripts: scripts.New(1<<20, nil), Meter: meter, Log: slog.New(handler),
+		Scripts: NewScripts(1<<20, nil), Meter: meter, Log: slog.New(handler),
 	})
 	return fakeLockerPlane{Plane: plane, routes: routes, locker: locker, meter: meter, log: log}
 }

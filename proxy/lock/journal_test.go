@@ -10,7 +10,6 @@ import (
 
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/redlock"
 )
 
@@ -22,7 +21,7 @@ func withJournal(answer func(any) redlock.Outcome, slow bool) (*Plane, *events.J
 	routes := &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	plane := New(Config{
 		Locker: &fakeLocker{answer: answer}, Router: func() *route.Router { return routes },
-		MaxQuarantine: func() time.Duration { return time.Hour }, MaxReply: func() int64 { return 4 << 20 }, Scripts: scripts.New(1<<20, nil),
+		MaxQuarantine: func() time.Duration { return time.Hour }, MaxReply: func() int64 { return 4 << 20 }, Scripts: NewScripts(1<<20, nil),
 		Meter: new(fakeLockerMeter), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Journal: j, IsSlow: func(time.Duration) bool { return slow },
 	})

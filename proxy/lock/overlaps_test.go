@@ -7,14 +7,13 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 )
 
 // Only commands that concern nothing but their one key may run beside others of their client.
 func TestOverlaps(t *testing.T) {
 	const release = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"
 	const other = "return redis.call('set','lock:undeclared','1')"
-	texts := scripts.New(1<<20, nil)
+	texts := NewScripts(1<<20, nil)
 	texts.Register([]byte(release))
 	texts.Register([]byte(other))
 	router := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "waits", DB: route.AnyDB, Wait: time.Second}, {Match: "ruled", DB: route.AnyDB}}}

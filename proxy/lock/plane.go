@@ -13,7 +13,6 @@ import (
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -85,7 +84,7 @@ type Config struct {
 	Router        func() *route.Router // returns the current one
 	MaxQuarantine func() time.Duration // returns the current one
 	MaxReply      func() int64         // returns the current limit of MGET's values together
-	Scripts       *scripts.Cache
+	Scripts       *Scripts
 	Meter         Meter
 	Log           *slog.Logger // at debug level: each command with its first lock key, never a value
 	// Starting is closed once enough masters vote, or waiting for them makes no sense.

@@ -17,7 +17,7 @@
 // Writes that ask for no holder (SET without a condition) are sampled: where a pattern matches their keys, its rule says
 // that it matches other data, too.
 //
-// What a script does is read from its text (package scripts). That is advice, and no vote depends on it.
+// What a script does is read from its text (shape.go). That is advice, and no vote depends on it.
 //
 // # From keys to rules
 //

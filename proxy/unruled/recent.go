@@ -3,8 +3,6 @@ package unruled
 import (
 	"sync/atomic"
 	"time"
-
-	"redlock-proxy/proxy/scripts"
 )
 
 // A taken says how somebody took a key, in one word: until when (in ticks, 32 bits), by whom (30 bits), and an acquire.
@@ -58,7 +56,7 @@ const (
 	byScript
 )
 
-func (r release) text(s scripts.Shape) string {
+func (r release) text(s Shape) string {
 	switch {
 	case r == byDeletion:
 		return "DEL"

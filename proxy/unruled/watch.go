@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -21,8 +20,8 @@ type Command struct {
 	Args   [][]byte // with the name
 	Keys   []int    // the indexes of the arguments that are keys
 	DB     int
-	Script scripts.Shape // for EVAL and EVALSHA
-	Now    int64         // a coarse time in ns, from any beginning
+	Script Shape // for EVAL and EVALSHA
+	Now    int64 // a coarse time in ns, from any beginning
 
 	Connection int64    // the number of the one on which it came
 	Library    string   // of the client, by its own account; "" if it does not say

@@ -1,6 +1,8 @@
 package unruled
 
 import (
+	"crypto/sha1"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -11,7 +13,6 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/scripts"
 )
 
 const (
@@ -29,7 +30,7 @@ var texts = strings.NewReplacer("RELEASE", unlock, "EXTEND", extend, "OBTAIN", o
 // A stage is a Watch with what stands around it.
 type stage struct {
 	watch   *Watch
-	scripts *scripts.Cache
+	shapes  map[string]Shape // by the SHA1 in hex
 	router  route.Router
 	ignored []string
 	watches map[int]bool // by client
@@ -37,7 +38,7 @@ type stage struct {
 }
 
 func newStage() *stage {
-	return &stage{watch: New(slog.New(slog.DiscardHandler)), scripts: scripts.New(1<<20, nil), router: route.Router{Table: command.Builtin()}, watches: map[int]bool{}}
+	return &stage{watch: New(slog.New(slog.DiscardHandler)), shapes: map[string]Shape{}, router: route.Router{Table: command.Builtin()}, watches: map[int]bool{}}
 }
 
 // say sends commands.
@@ -68,9 +69,29 @@ func (s *stage) command(line string) *Command {
 		s.watches[by] = false
 	}
 	return &Command{
-		Name: to.Spec.Name, Args: args, Keys: to.Keys, Script: s.scripts.Learn(to.Spec.Name, args), Now: int64(s.now),
+		Name: to.Spec.Name, Args: args, Keys: to.Keys, Script: s.shape(to.Spec.Name, args), Now: int64(s.now),
 		Connection: int64(by), Library: "lib" + strconv.Itoa(by), Watches: s.watches[by], Ignored: s.ignored,
 	}
+}
+
+// shape is that of the script in a command. EVALSHA finds a text of an EVAL or a SCRIPT LOAD.
+func (s *stage) shape(name string, args [][]byte) Shape {
+	text := []byte(nil)
+	switch name {
+	case "eval":
+		text = args[1]
+	case "script|load":
+		text = args[2]
+	case "evalsha":
+		return s.shapes[string(args[1])]
+	default:
+		return Shape{}
+	}
+	sha := fmt.Sprintf("%x", sha1.Sum(text))
+	if s.shapes[sha].ID == 0 {
+		s.shapes[sha] = ShapeOf(uint64(len(s.shapes)+1), text)
+	}
+	return s.shapes[sha]
 }
 
 func (s *stage) found() (patterns []string) {

@@ -1,4 +1,4 @@
-package scripts
+package lock
 
 import (
 	"crypto/sha1"
@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"redlock-proxy/proxy/unruled"
 )
 
 func TestScriptCacheFindsExactText(t *testing.T) {
-	c := New(1<<16, nil)
+	c := NewScripts(1<<16, nil)
 	text := []byte("return  1\r\n")
 	sum := sha1.Sum(text)
 	sha := c.add(text)
@@ -41,7 +43,7 @@ func TestScriptCacheFindsExactText(t *testing.T) {
 func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	text := func(i int) []byte { return fmt.Appendf(nil, "return %03d", i) }
 	size := len(text(0)) + scriptOverhead
-	c := New(3*size, nil)
+	c := NewScripts(3*size, nil)
 	names := make([]string, 6)
 	for i := range 3 {
 		names[i] = c.add(text(i))
@@ -69,7 +71,7 @@ func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 func TestScriptsOfOrdinaryKeysDriveOutNoneOfLocks(t *testing.T) {
 	text := func(i int) []byte { return fmt.Appendf(nil, "return %03d", i) }
 	name := func(i int) []byte { return fmt.Appendf(nil, "%x", sha1.Sum(text(i))) }
-	c := New(3*(len(text(0))+scriptOverhead), nil)
+	c := NewScripts(3*(len(text(0))+scriptOverhead), nil)
 	ordinary := func(i int) { c.Learn("eval", [][]byte{nil, text(i), []byte("0")}) }
 	wantKnown := func(which ...int) {
 		t.Helper()
@@ -101,7 +103,7 @@ func TestScriptsOfOrdinaryKeysDriveOutNoneOfLocks(t *testing.T) {
 
 // A text that masters would be long busy with is not kept, so its EVALSHA is NOSCRIPT.
 func TestScriptCacheKeepsNoLongText(t *testing.T) {
-	c := New(1<<20, nil)
+	c := NewScripts(1<<20, nil)
 	c.SetLimits(1<<20, 100)
 	for size, kept := range map[int]bool{100: true, 101: false} {
 		if _, known := c.Get([]byte(c.add([]byte(strings.Repeat("-", size))))); known != kept {
@@ -111,7 +113,7 @@ func TestScriptCacheKeepsNoLongText(t *testing.T) {
 }
 
 func TestScriptCacheLooksUpWithoutAllocating(t *testing.T) {
-	c := New(1<<16, nil)
+	c := NewScripts(1<<16, nil)
 	text := []byte("return redis.call('get', KEYS[1])")
 	sha := []byte(c.add(text))
 	if n := testing.AllocsPerRun(100, func() { c.Get(sha); c.Register(text) }); n != 0 {
@@ -120,7 +122,7 @@ func TestScriptCacheLooksUpWithoutAllocating(t *testing.T) {
 }
 
 func TestScriptCacheIsShared(t *testing.T) {
-	c := New(8*(scriptOverhead+16), nil)
+	c := NewScripts(8*(scriptOverhead+16), nil)
 	var sessions sync.WaitGroup
 	for i := range 4 {
 		sessions.Go(func() {
@@ -147,7 +149,7 @@ func TestScriptCacheIsShared(t *testing.T) {
 
 // It is remembered of a text that it acquires, for as long as the text is known.
 func TestScriptCacheRemembersWhatAcquires(t *testing.T) {
-	c := New(1<<16, nil)
+	c := NewScripts(1<<16, nil)
 	text, other := []byte("return 1"), []byte("return 2")
 	c.Acquired(text)
 	if c.Acquires(text) {
@@ -168,8 +170,36 @@ func TestScriptCacheRemembersWhatAcquires(t *testing.T) {
 }
 
 // add registers a text and returns its SHA1 as clients write it.
-func (c *Cache) add(text []byte) (sha string) {
+func (c *Scripts) add(text []byte) (sha string) {
 	c.Register(text)
 	sum := sha1.Sum(text)
 	return hex.EncodeToString(sum[:])
+}
+
+// EVALSHA finds the Shape that EVAL or SCRIPT LOAD has left.
+func TestLearnReturnsTheShape(t *testing.T) {
+	c := NewScripts(1<<16, nil)
+	words := func(text ...string) (args [][]byte) {
+		for _, word := range text {
+			args = append(args, []byte(word))
+		}
+		return args
+	}
+	const text = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) end"
+	loaded := c.Learn("script|load", words("SCRIPT", "LOAD", text))
+	if !loaded.Deletes || loaded.ID == 0 {
+		t.Errorf("it is %+v", loaded)
+	}
+	sha := c.add([]byte(text))
+	for _, args := range [][][]byte{words("EVAL", text, "1", "k"), words("EVALSHA", sha, "1", "k"), words("EVALSHA", strings.ToUpper(sha), "1", "k")} {
+		if got := c.Learn(strings.ToLower(string(args[0])), args); got != loaded {
+			t.Errorf("%q is %+v, want %+v", args, got, loaded)
+		}
+	}
+	if other := c.Learn("eval", words("EVAL", text+" ", "0")); other.ID == loaded.ID {
+		t.Error("another text has the same ID")
+	}
+	if unknown := c.Learn("evalsha", words("EVALSHA", strings.Repeat("0", 40), "0")); unknown != (unruled.Shape{}) {
+		t.Errorf("an unknown text is %+v", unknown)
+	}
 }

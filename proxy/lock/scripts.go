@@ -1,4 +1,4 @@
-package scripts
+package lock
 
 import (
 	"container/list"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/script"
 )
@@ -20,13 +21,14 @@ type scriptSHA [sha1.Size]byte
 // scripts is bounded too.
 const scriptOverhead = 256
 
-// A Cache remembers the script texts that any client has sent, so that an EVALSHA can
-// run on masters that have not seen the text yet. All sessions share it, and it is
+// Scripts has the script texts that any client has sent, so that an EVALSHA can run on masters
+// that have not seen the text yet. A client loads a script before it is known whether it will run on
+// lock keys. All sessions share it, and it is
 // safe for concurrent use. When it is full, it forgets the least recently used text that
 // has not run on lock keys, and those that have only for their like: an application with
 // many scripts on ordinary keys does not drive out those of locks.
 // No text is exempt. Clients send a forgotten text again after NOSCRIPT.
-type Cache struct {
+type Scripts struct {
 	forgotten func()
 
 	mu       sync.Mutex
@@ -43,22 +45,22 @@ type cachedScript struct {
 	in       *list.List
 	text     []byte
 	acquires bool
-	shape    Shape
+	shape    unruled.Shape
 
 	read     sync.Once // guards releases, which is found out when it is asked for
 	releases bool      // it certainly is a compare-and-delete, and does nothing else
 }
 
-// New makes an empty Cache of at most maxBytes. It calls forgotten for each text
+// NewScripts makes an empty Scripts of at most maxBytes. It calls forgotten for each text
 // that it forgets to make room, with its mutex held. forgotten may be nil.
-func New(maxBytes int, forgotten func()) *Cache {
-	return &Cache{forgotten: forgotten, maxBytes: maxBytes, longest: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
+func NewScripts(maxBytes int, forgotten func()) *Scripts {
+	return &Scripts{forgotten: forgotten, maxBytes: maxBytes, longest: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
 }
 
 // SetLimits changes the limits of all texts together and of a text, in bytes. It forgets what is
 // above the first at once. A longer text is not kept: masters get the texts, and all lock commands
 // wait for a large one.
-func (c *Cache) SetLimits(maxBytes, longest int) {
+func (c *Scripts) SetLimits(maxBytes, longest int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.maxBytes, c.longest = maxBytes, longest
@@ -67,15 +69,15 @@ func (c *Cache) SetLimits(maxBytes, longest int) {
 
 // Register keeps a copy of a text that runs on lock keys, unless the text is larger than the
 // limits. It does not allocate if it knows the text.
-func (c *Cache) Register(text []byte) { c.keep(text, true) }
+func (c *Scripts) Register(text []byte) { c.keep(text, true) }
 
 // keep is Register for any text. It returns the text's Shape.
-func (c *Cache) keep(text []byte, locks bool) Shape {
+func (c *Scripts) keep(text []byte, locks bool) unruled.Shape {
 	sha := scriptSHA(sha1.Sum(text))
 	if known := c.use(sha, locks); known != nil {
 		return known.shape
 	}
-	script := &cachedScript{sha: sha, text: append([]byte{}, text...), shape: shapeOf(binary.BigEndian.Uint64(sha[:])|1, text)}
+	script := &cachedScript{sha: sha, text: append([]byte{}, text...), shape: unruled.ShapeOf(binary.BigEndian.Uint64(sha[:])|1, text)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	size, before := len(text)+scriptOverhead, []*list.List{&c.ordinary}
@@ -91,7 +93,7 @@ func (c *Cache) keep(text []byte, locks bool) Shape {
 
 // use makes a text the most recently used one. It returns nil if it does not know the text. The
 // caller must not read acquires.
-func (c *Cache) use(sha scriptSHA, locks bool) *cachedScript {
+func (c *Scripts) use(sha scriptSHA, locks bool) *cachedScript {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.bySHA[sha]
@@ -111,12 +113,12 @@ func (c *Cache) use(sha scriptSHA, locks bool) *cachedScript {
 
 // Releases tells whether the text with this SHA1 in hex has run on lock keys, and certainly is a
 // compare-and-delete of one key.
-func (c *Cache) Releases(sha []byte) bool {
+func (c *Scripts) Releases(sha []byte) bool {
 	return c.get(sha, true).isRelease()
 }
 
 // ReleasesText is Releases for a text.
-func (c *Cache) ReleasesText(text []byte) bool {
+func (c *Scripts) ReleasesText(text []byte) bool {
 	return c.use(sha1.Sum(text), true).isRelease()
 }
 
@@ -129,7 +131,7 @@ func (s *cachedScript) isRelease() bool {
 }
 
 // Acquires tells whether Acquired was called for this text.
-func (c *Cache) Acquires(text []byte) bool {
+func (c *Scripts) Acquires(text []byte) bool {
 	sha := scriptSHA(sha1.Sum(text))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +141,7 @@ func (c *Cache) Acquires(text []byte) bool {
 
 // Acquired remembers, with the text, that a run of it has taken a lock. A text that is not
 // remembered itself is ignored.
-func (c *Cache) Acquired(text []byte) {
+func (c *Scripts) Acquired(text []byte) {
 	sha := scriptSHA(sha1.Sum(text))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +152,7 @@ func (c *Cache) Acquired(text []byte) {
 
 // makeRoom forgets the least recently used texts of the first list, then those of the next,
 // until there is room for size bytes. The caller holds the mutex.
-func (c *Cache) makeRoom(size int, from ...*list.List) (room bool) {
+func (c *Scripts) makeRoom(size int, from ...*list.List) (room bool) {
 	for _, in := range from {
 		for c.bytes+size > c.maxBytes && in.Len() > 0 {
 			script := in.Remove(in.Back()).(*cachedScript)
@@ -166,7 +168,7 @@ func (c *Cache) makeRoom(size int, from ...*list.List) (room bool) {
 
 // Get finds a text that runs on lock keys by its SHA1 in hex, in upper or lower case. The text
 // is shared, so the caller must not change it.
-func (c *Cache) Get(sha []byte) (text []byte, ok bool) {
+func (c *Scripts) Get(sha []byte) (text []byte, ok bool) {
 	script := c.get(sha, true)
 	if script == nil {
 		return nil, false
@@ -175,7 +177,7 @@ func (c *Cache) Get(sha []byte) (text []byte, ok bool) {
 }
 
 // get is use for a SHA1 in hex.
-func (c *Cache) get(sha []byte, locks bool) *cachedScript {
+func (c *Scripts) get(sha []byte, locks bool) *cachedScript {
 	var sum scriptSHA
 	if len(sha) != hex.EncodedLen(len(sum)) {
 		return nil
@@ -187,7 +189,7 @@ func (c *Cache) get(sha []byte, locks bool) *cachedScript {
 }
 
 // Flush forgets every text, as SCRIPT FLUSH does.
-func (c *Cache) Flush() {
+func (c *Scripts) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.locking.Init()
@@ -198,7 +200,7 @@ func (c *Cache) Flush() {
 
 // Exist returns the reply to SCRIPT EXISTS: 1 for each script that both planes can run.
 // fromUpstream is the upstream's reply, nil if there is no upstream.
-func (c *Cache) Exist(fromUpstream []byte, names [][]byte) []byte {
+func (c *Scripts) Exist(fromUpstream []byte, names [][]byte) []byte {
 	upstream, _ := resp.Elements(fromUpstream)
 	reply := redcon.AppendArray(nil, len(names))
 	for i, sha := range names {
@@ -214,7 +216,7 @@ func (c *Cache) Exist(fromUpstream []byte, names [][]byte) []byte {
 // Learn stores the text of the script in a command, if there is one, so that every client can
 // run it on lock keys with EVALSHA. It returns the Shape of the script that the command runs
 // or loads.
-func (c *Cache) Learn(name string, args [][]byte) Shape {
+func (c *Scripts) Learn(name string, args [][]byte) unruled.Shape {
 	switch {
 	case (name == "eval" || name == "eval_ro") && len(args) > 1:
 		return c.keep(args[1], false)
@@ -225,5 +227,5 @@ func (c *Cache) Learn(name string, args [][]byte) Shape {
 			return script.shape
 		}
 	}
-	return Shape{}
+	return unruled.Shape{}
 }

@@ -1,4 +1,4 @@
-package scripts
+package unruled
 
 import "bytes"
 
@@ -41,8 +41,8 @@ var means = map[string]meaning{
 	"hdel": deletes, "srem": deletes, "zrem": deletes,
 }
 
-// shapeOf reads a text. id is never 0, and the same for the same text only.
-func shapeOf(id uint64, text []byte) Shape {
+// ShapeOf reads a text. id is never 0, and the same for the same text only.
+func ShapeOf(id uint64, text []byte) Shape {
 	s := Shape{ID: id}
 	if len(text) > longestShape {
 		return s

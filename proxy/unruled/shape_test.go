@@ -1,4 +1,4 @@
-package scripts
+package unruled
 
 import (
 	"strings"
@@ -16,7 +16,7 @@ func TestShapeOfCorpus(t *testing.T) {
 	seen := map[string]int{}
 	for name, text := range livetest.Corpus(t, "../../integration") {
 		file, _, _ := strings.Cut(strings.TrimPrefix(name, "corpus_"), ":")
-		s := shapeOf(1, []byte(text))
+		s := ShapeOf(1, []byte(text))
 		good := true
 		switch file {
 		case "acquire":
@@ -57,37 +57,9 @@ func TestShape(t *testing.T) {
 		"": {},
 	} {
 		want.ID = 7
-		if got := shapeOf(7, []byte(text)); got != want {
+		if got := ShapeOf(7, []byte(text)); got != want {
 			t.Errorf("%q is %+v, want %+v", text, got, want)
 		}
-	}
-}
-
-// EVALSHA finds the Shape that EVAL or SCRIPT LOAD has left.
-func TestLearnReturnsTheShape(t *testing.T) {
-	c := New(1<<16, nil)
-	words := func(text ...string) (args [][]byte) {
-		for _, word := range text {
-			args = append(args, []byte(word))
-		}
-		return args
-	}
-	const text = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) end"
-	loaded := c.Learn("script|load", words("SCRIPT", "LOAD", text))
-	if !loaded.Deletes || loaded.ID == 0 {
-		t.Errorf("it is %+v", loaded)
-	}
-	sha := c.add([]byte(text))
-	for _, args := range [][][]byte{words("EVAL", text, "1", "k"), words("EVALSHA", sha, "1", "k"), words("EVALSHA", strings.ToUpper(sha), "1", "k")} {
-		if got := c.Learn(strings.ToLower(string(args[0])), args); got != loaded {
-			t.Errorf("%q is %+v, want %+v", args, got, loaded)
-		}
-	}
-	if other := c.Learn("eval", words("EVAL", text+" ", "0")); other.ID == loaded.ID {
-		t.Error("another text has the same ID")
-	}
-	if unknown := c.Learn("evalsha", words("EVALSHA", strings.Repeat("0", 40), "0")); unknown != (Shape{}) {
-		t.Errorf("an unknown text is %+v", unknown)
 	}
 }
 
@@ -95,13 +67,13 @@ func FuzzShape(f *testing.F) {
 	for _, text := range livetest.Corpus(f, "../../integration") {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) { shapeOf(1, text) }) // no text makes it panic or hang
+	f.Fuzz(func(t *testing.T, text []byte) { ShapeOf(1, text) }) // no text makes it panic or hang
 }
 
 func BenchmarkShape(b *testing.B) {
 	text := []byte("local held = redis.call('GET', KEYS[1])\nif held == ARGV[1] then\n  redis.call('PEXPIRE', KEYS[1], ARGV[2])\n  return true\nelseif not held then\n  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])\n  return true\nend\nreturn false")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		shapeOf(1, text)
+		ShapeOf(1, text)
 	}
 }

@@ -1,4 +1,4 @@
-package scripts
+package endpoint
 
 import (
 	"context"
@@ -7,22 +7,20 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"redlock-proxy/proxy/endpoint"
 )
 
-// killTimeout bounds SCRIPT KILL on all masters.
+// killTimeout bounds SCRIPT KILL on all servers.
 const killTimeout = 2 * time.Second
 
-// Kill sends SCRIPT KILL to every master. It reports whether any of them killed a script.
-func Kill(ctx context.Context, masters []endpoint.Endpoint) bool {
+// KillScripts sends SCRIPT KILL to every server. It reports whether any of them killed a script.
+func KillScripts(ctx context.Context, servers []Endpoint) bool {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
 	var killed atomic.Bool
-	for _, master := range masters {
+	for _, server := range servers {
 		asking.Go(func() {
-			client := redis.NewClient(master.Options())
+			client := redis.NewClient(server.Options())
 			defer client.Close()
 			if client.ScriptKill(ctx).Err() == nil {
 				killed.Store(true)
