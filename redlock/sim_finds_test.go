@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/quorum"
 )
 
 // loseLocks makes masters lose their locks and keep their markers. No rule can notice that,
@@ -44,24 +46,56 @@ var bareDEL = simFault{name: "bare DEL", begin: func(s *simulation, _ *rand.Rand
 
 var simWrite = flag.Bool("sim.write", false, "write the shrunk histories in testdata")
 
-// The simulation finds two holders where there are some. Otherwise it would prove nothing when it
-// finds none. And it shrinks what it found to a history that a person can read.
-func TestSimulationFindsTwoHolders(t *testing.T) {
-	for _, f := range []simFault{loseLocks, bareDEL} {
-		t.Run(f.name, func(t *testing.T) {
-			for seed := uint64(1); seed <= 100; seed++ {
-				s, k := shrink(t, seed, simOptions{faults: []simFault{f}})
-				if s == nil {
+// vanish takes a master away for ever.
+var vanish = simFault{name: "vanish", begin: func(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	if !m.claim() {
+		return nil, 0
+	}
+	s.log.note("%s ends for ever", m.name)
+	m.kill()
+	return nil, 0
+}}
+
+// lessThanAQuorum is won by one grant less than a quorum.
+func lessThanAQuorum(t quorum.Tally) Verdict {
+	if t.Granted >= quorum.Size(t.Masters)-1 {
+		return Won
+	}
+	return t.Acquire()
+}
+
+// The simulation finds what is wrong where a rule is broken on purpose. Otherwise it would prove
+// nothing when it finds nothing. And it shrinks what it found to a history that a person can read.
+func TestSimulationFindsAndShrinks(t *testing.T) {
+	for name, broken := range map[string]struct {
+		seed   uint64 // from here on
+		faults []simFault
+		rule   func(quorum.Tally) Verdict // of acquires
+		shows  string
+	}{
+		"masters lose locks":           {4, []simFault{loseLocks}, quorum.Tally.Acquire, "relies on lock:"},
+		"masters release any value":    {8, []simFault{bareDEL}, quorum.Tally.Acquire, "relies on lock:"},
+		"less than a quorum is enough": {12, nil, lessThanAQuorum, "relies on lock:"},
+		"a master is gone":             {1, []simFault{{name: "cut", begin: cutLinks}, vanish}, quorum.Tally.Acquire, "p1 reaches 4 of 5 masters when all is well"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func(was func([]quorum.Answer[bool], time.Duration) Verdict) { isAcquired = was }(isAcquired)
+			isAcquired = ballot.Tallied(broken.rule)
+			for seed := broken.seed; seed < broken.seed+100; seed++ {
+				k := shrink(t, seed, simOptions{faults: broken.faults})
+				if k.shortest == nil {
 					continue
 				}
-				t.Logf("after %d runs", k.runs)
-				if most := 12; len(k.left) > most {
-					t.Errorf("%d rounds and faults are left, and at most %d are expected: %q", len(k.left), most, k.left)
+				t.Logf("%d runs", k.runs)
+				story := k.shortest.story()
+				if most := 12; len(k.kept) > most || !strings.Contains(story, broken.shows) {
+					t.Errorf("%d rounds and faults are left, and at most %d are expected: %q", len(k.kept), most, k.kept)
 				}
-				compareStory(t, "testdata/shrunk_"+strings.ReplaceAll(f.name, " ", "_")+".txt", s.story())
+				compareStory(t, "testdata/shrunk/"+strings.ReplaceAll(name, " ", "_")+".txt", story)
 				return
 			}
-			t.Error("no two clients ever held a lock together")
+			t.Error("nothing was found")
 		})
 	}
 }
@@ -75,6 +109,6 @@ func compareStory(t *testing.T, name, story string) {
 		}
 	}
 	if golden, err := os.ReadFile(name); err != nil || string(golden) != story {
-		t.Errorf("%s differs (%v). If the code that changed may send something else, or at another time, write it with: go test ./redlock -run '^TestSimulationFindsTwoHolders$' -sim.write\nnow:\n%s", name, err, story)
+		t.Errorf("%s differs (%v). If the code that changed may send something else, or at another time, write it with: go test ./redlock -run '^TestSimulationFindsAndShrinks$' -sim.write\nnow:\n%s", name, err, story)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -140,7 +141,8 @@ func (l *simLog) tell(c *simClient, format string, args ...any) {
 // execution notes a command. Those that only look at a master's own state are about no key.
 func (l *simLog) execution(x execution) {
 	if l.sum != nil {
-		b := fmt.Appendln(nil, x.at.UnixNano(), x.master, x.client)
+		b := strconv.AppendInt(make([]byte, 0, 256), x.at.UnixNano(), 10)
+		b = append(append(append(b, x.master...), x.client...), '\n')
 		for _, a := range x.args {
 			b = append(append(b, a...), '\n')
 		}

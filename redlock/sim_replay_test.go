@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 // processors there are and whatever else the machine does.
 func TestSimulationReplaysASeed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	seeds := uint64(24)
 	if layer.Chosen() == layer.Long {
 		seeds = 100

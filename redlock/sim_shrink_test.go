@@ -12,6 +12,7 @@ import (
 // faults are left out. All others begin when they began in the whole history, or later.
 type simCut struct {
 	until time.Duration
+	ends  bool                     // nothing is looked at afterwards
 	began map[string]time.Duration // of all rounds
 	out   map[string]bool          // rounds and faults, by name
 }
@@ -27,39 +28,44 @@ func (c *simCut) awaits(s *simulation, round string) bool {
 	return ever && s.pause(at-time.Since(s.began))
 }
 
-// A shrinker looks for the shortest part of a world's history in which two clients hold one lock.
+// A shrinker looks for the shortest part of a world's history in which something is still wrong: two
+// holders if there were any, and otherwise anything.
 type shrinker struct {
-	t       *testing.T
-	seed    uint64
-	options simOptions
-	whole   *simulation
-	until   time.Duration
-	runs    int
-	left    []string // in the shortest history
+	t        *testing.T
+	seed     uint64
+	options  simOptions
+	whole    *simulation
+	holders  bool
+	until    time.Duration
+	runs     int
+	kept     []string    // the rounds and faults of the shortest history
+	shortest *simulation // nil: nothing is wrong in the whole history
 }
 
-// shrink returns the shortest history of a seed that has a conflict, or nil if the whole one has none.
-func shrink(t *testing.T, seed uint64, o simOptions) (shortest *simulation, k *shrinker) {
+// shrink looks for the shortest history of a seed.
+func shrink(t *testing.T, seed uint64, o simOptions) *shrinker {
 	o.log, o.cut = nil, nil
-	k = &shrinker{t: t, seed: seed, options: o}
-	k.whole, _ = simulate(t, seed, o)
-	found := k.whole.history.conflicts()
-	if len(found) == 0 {
-		return nil, k
+	k := &shrinker{t: t, seed: seed, options: o}
+	whole, wrong := simulate(t, seed, o)
+	if len(wrong) == 0 {
+		return k
 	}
-	first := slices.MinFunc(found, func(a, b conflict) int { return a.second.from.Compare(b.second.from) })
-	k.until = first.second.from.Sub(k.whole.began) + time.Millisecond
-	kept := k.all()
-	if !k.fails(kept, nil) {
-		t.Fatalf("seed %d: the history up to the conflict has none", seed)
+	k.whole, k.until = whole, whole.plan.duration
+	if found := whole.history.conflicts(); len(found) > 0 {
+		k.holders = true
+		first := slices.MinFunc(found, func(a, b conflict) int { return a.second.from.Compare(b.second.from) })
+		k.until = first.second.from.Sub(whole.began) + time.Millisecond
 	}
-	for before := len(kept) + 1; len(kept) < before; {
-		before = len(kept)
-		kept = k.dropKinds(kept)
-		kept = k.dropParts(kept)
+	k.kept = k.all()
+	if !k.fails(k.kept, nil) {
+		t.Fatalf("seed %d: up to what is wrong the history has nothing wrong", seed)
 	}
-	k.left = kept
-	return k.run(kept, &simLog{}), k
+	for before := len(k.kept) + 1; len(k.kept) < before; {
+		before = len(k.kept)
+		k.kept = k.dropParts(k.dropKinds(k.kept))
+	}
+	k.shortest, _ = k.run(k.kept, &simLog{})
+	return k
 }
 
 // all returns the names of all rounds and faults before the conflict, in their order.
@@ -86,11 +92,11 @@ func (k *shrinker) all() (names []string) {
 }
 
 // run runs the part of the history with these rounds and faults.
-func (k *shrinker) run(kept []string, log *simLog) *simulation {
+func (k *shrinker) run(kept []string, log *simLog) (s *simulation, wrong []string) {
 	k.runs++
 	o := k.options
 	o.log = log
-	o.cut = &simCut{until: k.until, began: k.whole.rounds, out: map[string]bool{}}
+	o.cut = &simCut{until: k.until, ends: k.holders, began: k.whole.rounds, out: map[string]bool{}}
 	for _, x := range k.whole.strikes {
 		o.cut.out[x.name] = true
 	}
@@ -100,14 +106,14 @@ func (k *shrinker) run(kept []string, log *simLog) *simulation {
 	for _, name := range kept {
 		delete(o.cut.out, name)
 	}
-	s, _ := simulate(k.t, k.seed, o)
-	return s
+	return simulate(k.t, k.seed, o)
 }
 
-// fails tells whether there is still a conflict without the given names.
+// fails tells whether something is still wrong without the given names.
 func (k *shrinker) fails(kept []string, without []string) bool {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(name string) bool { return slices.Contains(without, name) })
-	return len(k.run(kept, nil).history.conflicts()) > 0
+	s, wrong := k.run(kept, nil)
+	return len(wrong) > 0 && (!k.holders || len(s.history.conflicts()) > 0)
 }
 
 // dropKinds leaves out all rounds of a client, or all faults of a kind, where it can.
@@ -151,7 +157,10 @@ func (s *simulation) story() string {
 	fmt.Fprintf(&b, "seed %d: %d masters, %d proxies, %s\n", s.seed, s.plan.masters, s.plan.proxies, s.plan.keyNames())
 	found := s.history.conflicts()
 	if len(found) == 0 {
-		return b.String() + "nothing is wrong\n"
+		for _, line := range s.log.about("", s.began, time.Now()) {
+			fmt.Fprintln(&b, line)
+		}
+		return b.String() + strings.Join(s.history.failures, "\n") + "\n"
 	}
 	c := found[0]
 	for _, line := range s.log.about(c.first.key, s.began, c.second.from) {

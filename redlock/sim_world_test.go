@@ -258,7 +258,7 @@ func (s *simulation) play() {
 		}
 	}
 	s.home.Join(&running)
-	if s.cut == nil {
+	if s.cut == nil || !s.cut.ends {
 		s.afterwards()
 	}
 	for _, p := range s.proxies {
