@@ -53,7 +53,7 @@ func testPage() *page.Page {
 		Journal: journal,
 		Masters: func() events.State {
 			return journal.Masters(func() redlock.Status {
-				return redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+				return redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}}
 			})
 		},
 		Draining: func() bool { return false },

@@ -82,7 +82,7 @@ func TestBannerShowsNoSecrets(t *testing.T) {
 // A person hears of a new set also between its begin and the moment when its quarantines are known.
 func TestWhenANewSetIsToldOf(t *testing.T) {
 	known, begins := time.Unix(100, 0), time.Unix(200, 0)
-	voting := []redlock.MasterStatus{{State: redlock.Certified}}
+	voting := []redlock.MasterStatus{{State: redlock.Voting}}
 	for name, row := range map[string]struct {
 		status redlock.Status
 		blank  bool

@@ -118,9 +118,9 @@ func TestLongestLockOnTheMasters(t *testing.T) {
 	} {
 		status := redlock.Status{Needed: 2, Set: "s"}
 		for i, longest := range row.longest {
-			state := redlock.Certified
+			state := redlock.Voting
 			if i >= row.voting {
-				state = redlock.Away
+				state = redlock.Unreachable
 			}
 			status.Masters = append(status.Masters, redlock.MasterStatus{State: state, Longest: longest})
 		}

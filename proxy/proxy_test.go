@@ -203,7 +203,7 @@ func TestProxyStartsWithAReplicaAmongItsMasters(t *testing.T) {
 	defer p.close()
 	eventually(t, "it is told that the replica does not vote, and why", func() bool {
 		master := p.locker.Status().Masters[2]
-		return master.State == redlock.Barred && strings.Contains(master.Reason, "replica")
+		return master.State == redlock.Rejected && strings.Contains(master.Reason, "replica")
 	})
 }
 

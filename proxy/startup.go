@@ -43,10 +43,10 @@ func afterStart(ctx context.Context, status func() redlock.Status) <-chan struct
 }
 
 // decided reports whether a short wait would change nothing. Either a quorum votes and no
-// other master is about to vote. Or too many masters are in quarantine or barred, so that
+// other master is about to vote. Or too many masters are in quarantine or rejected, so that
 // no quorum is possible.
 func decided(status redlock.Status) bool {
 	masters := events.State{Status: status}
-	coming, never := masters.Count(redlock.Uncertified), masters.Count(redlock.Quarantined, redlock.Barred)
+	coming, never := masters.Count(redlock.Starting), masters.Count(redlock.Quarantined, redlock.Rejected)
 	return status.Ready() && coming == 0 || len(status.Masters)-never < status.Needed
 }

@@ -63,7 +63,7 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 	states := func(text string) redlock.Status {
 		status := redlock.Status{Needed: 3}
 		for word := range strings.FieldsSeq(text) {
-			for _, state := range []redlock.MasterState{redlock.Away, redlock.Uncertified, redlock.Quarantined, redlock.Certified, redlock.Barred} {
+			for _, state := range []redlock.MasterState{redlock.Unreachable, redlock.Starting, redlock.Quarantined, redlock.Voting, redlock.Rejected} {
 				if state.String() == word {
 					status.Masters = append(status.Masters, redlock.MasterStatus{State: state})
 				}

@@ -77,7 +77,7 @@ func TestStatusSaysWhyAMasterIsAway(t *testing.T) {
 		"it is not connected: connection refused",
 	} {
 		status := locker.Status().Masters[i]
-		if got := told.of(status.Name); status.State != roster.Away || status.Reason != want || !slices.Equal(got, []string{want}) {
+		if got := told.of(status.Name); status.State != roster.Unreachable || status.Reason != want || !slices.Equal(got, []string{want}) {
 			t.Errorf("%s is %v: %q, and was told as %q", status.Name, status.State, status.Reason, got)
 		}
 	}

@@ -136,7 +136,7 @@ func (set *mixedSet) close() {
 
 func (set *mixedSet) awaitVotes(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(livePatience); !set.locker.certified(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(livePatience); !set.locker.allVote(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not all masters vote: %+v", set.locker.Status())
 		}

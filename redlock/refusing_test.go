@@ -82,7 +82,7 @@ func TestAMasterThatRefusesLocksDoesNotVote(t *testing.T) {
 			s.awaitIdle()
 			s.all(strings.Fields(how.begin))
 			s.eventually("rejected", func(*liveMaster) bool {
-				return !slices.ContainsFunc(s.Status().Masters, func(m MasterStatus) bool { return m.State != Barred || !strings.Contains(m.Reason, how.reason) })
+				return !slices.ContainsFunc(s.Status().Masters, func(m MasterStatus) bool { return m.State != Rejected || !strings.Contains(m.Reason, how.reason) })
 			})
 			if o := s.Get(t.Context(), 0, []byte(key)); o.Verdict != Won || string(o.Value) != tokenA {
 				t.Errorf("it answers reads, and they count: %v %q", o.Verdict, o.Value)

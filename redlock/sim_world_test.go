@@ -291,7 +291,7 @@ func (s *simulation) afterwards() {
 		// There may be a world in which too few masters remember the longest TTL, and they
 		// wait for the longest time.
 		for range 60 {
-			if !slices.ContainsFunc(s.proxies, func(p *simProxy) bool { return !p.lock.certified() }) {
+			if !slices.ContainsFunc(s.proxies, func(p *simProxy) bool { return !p.lock.allVote() }) {
 				break
 			}
 			s.sleep(time.Second)

@@ -38,11 +38,11 @@ type (
 
 // The states of a master.
 const (
-	Away        = roster.Away
-	Uncertified = roster.Uncertified
+	Unreachable = roster.Unreachable
+	Starting    = roster.Starting
 	Quarantined = roster.Quarantined
-	Certified   = roster.Certified
-	Barred      = roster.Barred
+	Voting      = roster.Voting
+	Rejected    = roster.Rejected
 )
 
 // The kinds of amnesia.

@@ -14,8 +14,8 @@ import (
 // Who may vote: one test for each rule of roster.go,
 // founding.go and plan.go. roster_test.go has those that no timeline can time.
 
-// standings returns each master's state for the first Locker, as one letter: Certified,
-// Quarantined, Uncertified, Away, Barred.
+// standings returns each master's state for the first Locker, as one letter: Voting,
+// Quarantined, Starting, Unreachable, Rejected.
 func (w *timeline) standings(l *Locker) string {
 	letters := ""
 	for _, m := range l.Status().Masters {

@@ -288,7 +288,7 @@ func TestTimelineLocksSurviveARollingRestart(t *testing.T) {
 		for i := range w.masters {
 			w.forget(i)
 			w.settle()
-			for began := time.Now(); w.locker.Status().Masters[i].State != roster.Certified; w.elapse(second) {
+			for began := time.Now(); w.locker.Status().Masters[i].State != roster.Voting; w.elapse(second) {
 				if time.Since(began) > 15*time.Minute {
 					t.Fatalf("master %d does not vote: %+v", i+1, w.locker.Status().Masters[i])
 				}

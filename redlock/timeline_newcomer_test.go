@@ -63,7 +63,7 @@ func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *te
 						t.Fatalf("it never votes: %+v", fresh.Status())
 					}
 					time.Sleep(50 * time.Millisecond)
-					if w.locker.Status().Masters[2].State == roster.Certified && fresh.Status().Masters[2].State == roster.Certified {
+					if w.locker.Status().Masters[2].State == roster.Voting && fresh.Status().Masters[2].State == roster.Voting {
 						t.Fatal("two servers vote in one place")
 					}
 				}

@@ -178,10 +178,10 @@ func TestTimelineTwoReplacementsAtTheSameMoment(t *testing.T) {
 		voting := map[int]string{}
 		for _, l := range lockers {
 			for i, m := range l.Status().Masters {
-				if voting[i] != "" && m.State == roster.Certified && m.Name != voting[i] {
+				if voting[i] != "" && m.State == roster.Voting && m.Name != voting[i] {
 					t.Errorf("%s and %s vote in one place", m.Name, voting[i])
 				}
-				if m.State == roster.Certified {
+				if m.State == roster.Voting {
 					voting[i] = m.Name
 				}
 			}

@@ -64,12 +64,12 @@ func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
 		before := len(told.of("m5"))
 		w.play("ok ok ok ok hang")
 		w.elapse(roster.BeatPause + timeout + 2*roster.BeatLength)
-		if news := told.of("m5")[before:]; len(news) != 1 || news[0] != roster.Silent || w.locker.Status().Masters[4].State != roster.Away {
+		if news := told.of("m5")[before:]; len(news) != 1 || news[0] != roster.Silent || w.locker.Status().Masters[4].State != roster.Unreachable {
 			t.Errorf("a master that hangs is told as %q", news)
 		}
 		w.masters[4].resume()
 		w.elapse(second)
-		if state := w.locker.Status().Masters[4].State; state != roster.Certified {
+		if state := w.locker.Status().Masters[4].State; state != roster.Voting {
 			t.Errorf("it answers again and is %v", state)
 		}
 	})
@@ -84,11 +84,11 @@ func TestTimelineASilentMasterShowsNoEndOfItsQuarantine(t *testing.T) {
 		w.play("hang ok ok ok ok")
 		var m roster.MasterStatus
 		for end := time.Now().Add(roster.BeatPause + timeout + 2*roster.BeatLength); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			if m = w.locker.Status().Masters[0]; m.State == roster.Away && !m.Until.IsZero() {
+			if m = w.locker.Status().Masters[0]; m.State == roster.Unreachable && !m.Until.IsZero() {
 				t.Fatalf("%+v", m)
 			}
 		}
-		if m.State != roster.Away {
+		if m.State != roster.Unreachable {
 			t.Errorf("%+v", m)
 		}
 	})

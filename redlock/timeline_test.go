@@ -111,7 +111,7 @@ func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Lock
 // connect is dial, and waits until all masters vote.
 func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 	l, links := w.dial(name, cfg)
-	for deadline := time.Now().Add(3 * second); !l.certified() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * second); !l.allVote() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if up, all := l.reachable(), l.masters.List().Size(); up != all {
@@ -120,8 +120,8 @@ func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 	return l, links
 }
 
-// certified tells whether all masters vote.
-func (l *Locker) certified() bool {
+// allVote tells whether all masters vote.
+func (l *Locker) allVote() bool {
 	voting, _ := l.Prospects(0, time.Now())
 	return voting == l.masters.List().Size()
 }
@@ -130,7 +130,7 @@ func (l *Locker) certified() bool {
 func (l *Locker) reachable() int {
 	n := 0
 	for _, m := range l.Status().Masters {
-		if m.State != roster.Away {
+		if m.State != roster.Unreachable {
 			n++
 		}
 	}

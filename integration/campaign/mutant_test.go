@@ -14,7 +14,7 @@ import (
 )
 
 // unchecked leaves out a rule: the votes of a batch count only if the check behind it says
-// that the master is certified.
+// that the master is voting.
 var unchecked = rig.Change{
 	File: "redlock/stream/batch.go",
 	Old:  "j = s.judge(last, in.replies[in.missing-checkReplies:], received)",

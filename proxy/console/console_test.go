@@ -41,7 +41,7 @@ func testConsole() *Console {
 		Active:  config.NewActive(&config.Settings{Router: &route.Router{Table: command.Builtin(), Rules: rules}}),
 		Masters: func() events.State {
 			return events.State{Masters: []events.Master{
-				{MasterStatus: redlock.MasterStatus{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second}, Since: until.Add(-10 * time.Minute)},
+				{MasterStatus: redlock.MasterStatus{Name: "m1:1", State: redlock.Voting, Longest: 90 * time.Second}, Since: until.Add(-10 * time.Minute)},
 				{MasterStatus: redlock.MasterStatus{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: until}, Since: until.Add(-10 * time.Minute)},
 			}}
 		},

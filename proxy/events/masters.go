@@ -204,12 +204,12 @@ func (m *masters) stands(s redlock.MasterStatus, now time.Time) (lines []redlock
 	was := is.now
 	isNew := was.Name == ""
 	if turned = isNew || was.State != s.State; turned {
-		begins := s.State == redlock.Uncertified && was.State == redlock.Away // as the state of a new one
-		if !isNew && was.State == redlock.Away && len(is.reasons) == 0 {
+		begins := s.State == redlock.Starting && was.State == redlock.Unreachable // as the state of a new one
+		if !isNew && was.State == redlock.Unreachable && len(is.reasons) == 0 {
 			lines = append(lines, was)
 		}
 		is.since, is.pause, is.reasons = now, pauseOf(s.State, begins), nil
-		if !begins && !(isNew && s.State == redlock.Certified) {
+		if !begins && !(isNew && s.State == redlock.Voting) {
 			m.append(Event{Time(now), eventState, s.Name, phrase(s.State.String(), s.Reason)})
 		}
 		m.changes++

@@ -62,11 +62,11 @@ func TestStandingIsToldOnce(t *testing.T) {
 		w, seen := newTold(), 0
 		away := func(lasts time.Duration, reasons ...string) {
 			for _, reason := range reasons {
-				w.tell(redlock.Away, reason)
+				w.tell(redlock.Unreachable, reason)
 				w.passes(t, lasts)
 			}
 		}
-		back := func() { w.tell(redlock.Certified, "") }
+		back := func() { w.tell(redlock.Voting, "") }
 		tells := func(what string, reasons ...string) {
 			t.Helper()
 			var got []string
@@ -118,14 +118,14 @@ func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTold()
 				for _, reason := range []string{"no set of masters is known yet", "its clock is being watched first"} {
-					w.tell(redlock.Uncertified, reason)
+					w.tell(redlock.Starting, reason)
 					w.passes(t, time.Second)
 				}
 				if w.log.String() != "" {
 					t.Errorf("it is told at once:\n%s", w.log.String())
 				}
 				if !lasts {
-					w.tell(redlock.Certified, "")
+					w.tell(redlock.Voting, "")
 				}
 				w.passes(t, time.Minute)
 				const line = `level=WARN msg="lock master starting: it answers and does not vote yet" master=m1 state=starting reason="its clock is being watched first"`
@@ -142,10 +142,10 @@ func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
 func TestAMasterThatStopsAnsweringIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTold()
-		w.tell(redlock.Certified, "")
-		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Away, Reason: "it is connected and does not answer"}
+		w.tell(redlock.Voting, "")
+		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Unreachable, Reason: "it is connected and does not answer"}
 		w.passes(t, time.Minute)
-		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Certified}
+		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Voting}
 		w.passes(t, time.Minute)
 		const line = `level=WARN msg="lock master unreachable; releases for it are queued" master=m1 state=unreachable reason="it is connected and does not answer"`
 		if strings.Count(w.log.String(), line) != 1 || !slices.Equal(w.standings, []string{"voting", "unreachable", "voting"}) || len(w.Events()) != 2 {
@@ -157,13 +157,13 @@ func TestAMasterThatStopsAnsweringIsTold(t *testing.T) {
 // Each state has its line in the log.
 func TestEachStateIsLogged(t *testing.T) {
 	w := newTold()
-	for _, state := range []redlock.MasterState{redlock.Certified, redlock.Uncertified} {
+	for _, state := range []redlock.MasterState{redlock.Voting, redlock.Starting} {
 		w.observer.Standing(redlock.MasterStatus{Name: "m0:1", State: state, Reason: "for the test"})
 	}
 	for _, master := range testStatus.Masters {
 		w.observer.Standing(master)
 	}
-	w.observer.Standing(redlock.MasterStatus{Name: "m3:1", State: redlock.Certified}) // an absence is logged if it lasts or ends
+	w.observer.Standing(redlock.MasterStatus{Name: "m3:1", State: redlock.Voting}) // an absence is logged if it lasts or ends
 	for _, want := range []string{
 		`level=WARN msg="lock master starting: it answers and does not vote yet" master=m0:1`,
 		`level=INFO msg="lock master voting" master=m1:1 state=voting`,
@@ -181,16 +181,16 @@ func TestEachStateIsLogged(t *testing.T) {
 // bounded.
 func TestEvents(t *testing.T) {
 	w := newTold()
-	w.tell(redlock.Uncertified, "its clock is being watched first")
-	w.tell(redlock.Certified, "")
-	w.tell(redlock.Away, "refused")
-	w.tell(redlock.Away, "i/o timeout")
-	w.tell(redlock.Uncertified, "no marker was read yet")
+	w.tell(redlock.Starting, "its clock is being watched first")
+	w.tell(redlock.Voting, "")
+	w.tell(redlock.Unreachable, "refused")
+	w.tell(redlock.Unreachable, "i/o timeout")
+	w.tell(redlock.Starting, "no marker was read yet")
 	w.tell(redlock.Quarantined, "it may have forgotten locks")
 	w.observer.Forgot("m1", redlock.Restarted)
 	w.observer.Forgot("m2", redlock.Replaced)
-	w.observer.Standing(redlock.MasterStatus{Name: "m3", State: redlock.Certified})
-	w.tell(redlock.Certified, "")
+	w.observer.Standing(redlock.MasterStatus{Name: "m3", State: redlock.Voting})
+	w.tell(redlock.Voting, "")
 	const want = `state m1 voting
 failover m2 it has been a replica of another server, so it may have forgotten locks
 quarantine m1 it was restarted, so it may have forgotten locks
@@ -243,8 +243,8 @@ func TestReplacedMastersAreForgotten(t *testing.T) {
 func TestAnOldStatusChangesNothing(t *testing.T) {
 	w := newTold()
 	w.Masters(func() redlock.Status {
-		w.tell(redlock.Certified, "")
-		return redlock.Status{Masters: []redlock.MasterStatus{{Name: "m1", State: redlock.Away}}}
+		w.tell(redlock.Voting, "")
+		return redlock.Status{Masters: []redlock.MasterStatus{{Name: "m1", State: redlock.Unreachable}}}
 	})
 	if !slices.Equal(w.standings, []string{"voting"}) {
 		t.Errorf("%q", w.standings)

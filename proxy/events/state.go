@@ -34,7 +34,7 @@ func (s State) Count(states ...redlock.MasterState) (n int) {
 }
 
 // Voting returns the number of masters that vote.
-func (s State) Voting() int { return s.Count(redlock.Certified) }
+func (s State) Voting() int { return s.Count(redlock.Voting) }
 
 // Quorum is a line like: 4 of 5 lock masters vote, 3 needed.
 func (s State) Quorum() string {
@@ -59,7 +59,7 @@ func (s State) Lines() []string {
 // Missing has a line for each master that does not vote.
 func (s State) Missing() (lines []string) {
 	for _, m := range s.Masters {
-		if m.State != redlock.Certified {
+		if m.State != redlock.Voting {
 			lines = append(lines, m.line())
 		}
 	}
@@ -84,7 +84,7 @@ func (s State) Changes() (lines []string) {
 func (s State) Absent() (text string) {
 	separator := "; "
 	for i, m := range s.Masters {
-		if m.State == redlock.Certified {
+		if m.State == redlock.Voting {
 			continue
 		}
 		text += fmt.Sprintf("%smaster %d is %s", separator, i+1, m.State)

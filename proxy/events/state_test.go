@@ -14,11 +14,11 @@ var (
 	testStatus = redlock.Status{
 		Needed: 3, Set: "abc", Epoch: 2,
 		Masters: []redlock.MasterStatus{
-			{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second},
+			{Name: "m1:1", State: redlock.Voting, Longest: 90 * time.Second},
 			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: testUntil},
-			{Name: "m3:1", State: redlock.Away, Reason: "it is not connected: connection refused"},
-			{Name: "m4:1", State: redlock.Barred, Reason: "it belongs\r\nto another set"},
-			{Name: "m5:1", State: redlock.Certified},
+			{Name: "m3:1", State: redlock.Unreachable, Reason: "it is not connected: connection refused"},
+			{Name: "m4:1", State: redlock.Rejected, Reason: "it belongs\r\nto another set"},
+			{Name: "m5:1", State: redlock.Voting},
 		},
 	}
 )
@@ -40,7 +40,7 @@ func TestLines(t *testing.T) {
 	enough := testStatus
 	enough.Needed = 2
 	unborn := redlock.Status{Needed: 1, Reason: "a new set begins only when all have been up for 30s: m1:1 has been up for 3s only",
-		Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified, Reason: "no set of masters is known yet"}}}
+		Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Starting, Reason: "no set of masters is known yet"}}}
 	all := redlock.Status{Needed: 1, Masters: testStatus.Masters[:1]}
 	const missing = "\nm2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks\n" +
 		"m3:1 is unreachable: it is not connected: connection refused\n" +

@@ -39,7 +39,7 @@ func pauseOf(state redlock.MasterState, begins bool) time.Duration {
 	switch {
 	case begins:
 		return startingPause
-	case state == redlock.Away:
+	case state == redlock.Unreachable:
 		return awayPause
 	}
 	return 0
@@ -96,7 +96,7 @@ func (j *Journal) watch(status func() redlock.Status, now time.Time) {
 	case ready && !q.lost.IsZero():
 		j.log.Info("quorum regained: locks can be decided again", append(fields, "after", now.Sub(q.lost).Round(time.Millisecond))...)
 		q.lost = time.Time{}
-	case !ready && now.Sub(q.shaken) < shakenPause && now.Sub(s.Learned) < shakenPause && s.Count(redlock.Certified, redlock.Uncertified) >= s.Needed:
+	case !ready && now.Sub(q.shaken) < shakenPause && now.Sub(s.Learned) < shakenPause && s.Count(redlock.Voting, redlock.Starting) >= s.Needed:
 	case !ready && q.voted && q.lost.IsZero():
 		q.lost = now
 		j.log.Error("quorum lost: lock commands fail until more masters vote", fields...)
@@ -105,17 +105,17 @@ func (j *Journal) watch(status func() redlock.Status, now time.Time) {
 
 // logTexts are the log's lines about the states. Every state but voting is a warning.
 var logTexts = map[redlock.MasterState]string{
-	redlock.Certified:   "lock master voting",
-	redlock.Uncertified: "lock master starting: it answers and does not vote yet",
+	redlock.Voting:      "lock master voting",
+	redlock.Starting:    "lock master starting: it answers and does not vote yet",
 	redlock.Quarantined: "lock master quarantined: it is asked everything, its votes do not count",
-	redlock.Barred:      "lock master rejected: it must not vote",
-	redlock.Away:        "lock master unreachable; releases for it are queued",
+	redlock.Rejected:    "lock master rejected: it must not vote",
+	redlock.Unreachable: "lock master unreachable; releases for it are queued",
 }
 
 func (j *Journal) write(lines []redlock.MasterStatus) {
 	for _, s := range lines {
 		level := slog.LevelWarn
-		if s.State == redlock.Certified {
+		if s.State == redlock.Voting {
 			level = slog.LevelInfo
 		}
 		fields := []any{"master", s.Name, "state", s.State.String()}

@@ -53,12 +53,12 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 // It is one if it lasts.
 func TestAChangeOfTheMastersIsNoLossOfTheQuorum(t *testing.T) {
 	var log bytes.Buffer
-	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}}
 	w := New(slog.New(slog.NewTextHandler(&log, nil)))
 	look := func(now time.Time) { w.watch(func() redlock.Status { return status }, now) }
 	began := time.Now()
 	look(began)
-	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified}}
+	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Starting}}
 	status.Learned = began.Add(time.Second)
 	look(began.Add(time.Second))
 	look(began.Add(3 * time.Second))
@@ -74,13 +74,13 @@ func TestAChangeOfTheMastersIsNoLossOfTheQuorum(t *testing.T) {
 // Masters that start together for another reason are a loss of the quorum.
 func TestALossOfTheQuorumIsLoggedAtOnceWithoutAChangeOfTheMasters(t *testing.T) {
 	var log bytes.Buffer
-	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}}
 	w := New(slog.New(slog.NewTextHandler(&log, nil)))
 	look := func(now time.Time) { w.watch(func() redlock.Status { return status }, now) }
 	began := time.Now()
 	status.Learned = began.Add(-time.Minute)
 	look(began)
-	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified}}
+	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Starting}}
 	look(began.Add(time.Second))
 	if !strings.Contains(log.String(), "quorum lost") {
 		t.Errorf("%s", log.String())

@@ -140,7 +140,7 @@ func serverLines(upstream *Facts, masters []Facts, hazards []Hazard) []ServerLin
 	if upstream != nil {
 		state := "reachable"
 		if upstream.Err != nil {
-			state = redlock.Away.String()
+			state = redlock.Unreachable.String()
 		}
 		states = append([]string{state}, states...)
 	}
@@ -164,7 +164,7 @@ func masterStates(masters []Facts, hazards []Hazard) []string {
 		state := standings[i].State
 		mustNot := func(h Hazard) bool { return h.server == f.Name && h.level != hazardWarning }
 		if f.Err == nil && slices.ContainsFunc(hazards, mustNot) {
-			state = redlock.Barred
+			state = redlock.Rejected
 		}
 		states[i] = state.String()
 	}

@@ -60,17 +60,17 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 			found.add(hazardAbsent, "marker", f.Name, "%s did not return its marker: %v", title, f.marker.unread)
 		case f.marker.text == "" && !slices.ContainsFunc(masters, Facts.isMarked):
 			unmarked = append(unmarked, title)
-		case f.isReplica(), f.mayEvict() && !marked && st.State == redlock.Uncertified:
+		case f.isReplica(), f.mayEvict() && !marked && st.State == redlock.Starting:
 			// Hazards says why it does not vote. A replica has its master's marker.
-		case st.State == redlock.Certified && f.mayEvict():
+		case st.State == redlock.Voting && f.mayEvict():
 			lines = append(lines, title+" "+remembers)
-		case st.State == redlock.Certified:
+		case st.State == redlock.Voting:
 			lines = append(lines, fmt.Sprintf("%s %s; it votes", title, remembers))
 		case st.State == redlock.Quarantined:
 			found.add(hazardWarning, "quarantine", f.Name, "%s %s; in quarantine until %s by its own clock", title, remembers, config.Timestamp(m.Since.Add(m.Quarantine)))
-		case st.State == redlock.Barred && marked:
+		case st.State == redlock.Rejected && marked:
 			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s; %s", title, st.Reason, adviceOn(masters))
-		case st.State == redlock.Barred:
+		case st.State == redlock.Rejected:
 			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s", title, st.Reason)
 		case marked:
 			found.add(hazardWarning, "quarantine", f.Name, "%s %s; %s, and does not vote for %s", title, remembers, st.Reason, quarantineOf(cfg))

@@ -17,11 +17,11 @@ var (
 	testStatus = redlock.Status{
 		Needed: 3, Set: "abc", Epoch: 2,
 		Masters: []redlock.MasterStatus{
-			{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second},
+			{Name: "m1:1", State: redlock.Voting, Longest: 90 * time.Second},
 			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: testUntil},
-			{Name: "m3:1", State: redlock.Away, Reason: "it is not connected: connection refused"},
-			{Name: "m4:1", State: redlock.Barred, Reason: "it belongs\r\nto another set"},
-			{Name: "m5:1", State: redlock.Certified},
+			{Name: "m3:1", State: redlock.Unreachable, Reason: "it is not connected: connection refused"},
+			{Name: "m4:1", State: redlock.Rejected, Reason: "it belongs\r\nto another set"},
+			{Name: "m5:1", State: redlock.Voting},
 		},
 	}
 )

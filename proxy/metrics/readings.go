@@ -92,7 +92,7 @@ func (r Readings) Collect(to chan<- prometheus.Metric) {
 }
 
 // masterStates are all states. Each has a series of its own, so a dashboard needs no numbers.
-var masterStates = []redlock.MasterState{redlock.Away, redlock.Uncertified, redlock.Quarantined, redlock.Certified, redlock.Barred}
+var masterStates = []redlock.MasterState{redlock.Unreachable, redlock.Starting, redlock.Quarantined, redlock.Voting, redlock.Rejected}
 
 // masters shows the states of the masters, and none of a master that was replaced.
 func (out show) masters(status redlock.Status) {

@@ -256,9 +256,9 @@ func TestListenersShareTheState(t *testing.T) {
 }
 
 func voting(name string) redlock.MasterStatus {
-	return redlock.MasterStatus{Name: name, State: redlock.Certified}
+	return redlock.MasterStatus{Name: name, State: redlock.Voting}
 }
 
 func away(name string) redlock.MasterStatus {
-	return redlock.MasterStatus{Name: name, State: redlock.Away, Reason: "it is not connected"}
+	return redlock.MasterStatus{Name: name, State: redlock.Unreachable, Reason: "it is not connected"}
 }

@@ -24,7 +24,7 @@ func zeros(n int) string                                            { return str
 func TestStatusInJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it is midnight of 2000-01-01
 		s := newScene(
-			redlock.MasterStatus{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second, ClockAhead: -1500 * time.Microsecond, ClockWithin: 250 * time.Microsecond},
+			redlock.MasterStatus{Name: "m1:1", State: redlock.Voting, Longest: 90 * time.Second, ClockAhead: -1500 * time.Microsecond, ClockWithin: 250 * time.Microsecond},
 			redlock.MasterStatus{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: time.Now().Add(time.Minute)},
 			voting("m3:1"),
 		)

@@ -36,7 +36,7 @@ type Outcome struct {
 	Answered int    // the number of masters whose answers count
 	Asked    int
 	Needed   int
-	// Voting is the number of asked masters that can vote now: they are certified and
+	// Voting is the number of asked masters that can vote now: they are voting and
 	// answer. It is 0 if the request was won.
 	Voting int
 	// Unable is the number of asked masters that answered with an error: they cannot serve now.

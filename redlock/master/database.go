@@ -83,7 +83,7 @@ func (s *database) Up(self stream.Greeting, now time.Time) {
 		m.evictionAsked.Store(0)
 	}
 	if m.Embedded() {
-		m.tell(s.db, roster.Standing{State: roster.Certified}, now)
+		m.tell(s.db, roster.Standing{State: roster.Voting}, now)
 	}
 	m.log.Debug("connected to lock master", "master", m.Name(), "db", s.db)
 }

@@ -40,7 +40,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 			reason = Refusal(c.Marker)
 		}
 		last.judged = roster.Standing{}
-		s.note(roster.Standing{State: roster.Uncertified, Reason: reason})
+		s.note(roster.Standing{State: roster.Starting, Reason: reason})
 		return stream.Judgement{}
 	}
 	limits := m.limits.Load()
@@ -80,7 +80,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	}
 	last.judged = st
 	s.show()
-	return stream.Judgement{Votes: st.State == roster.Certified, Masters: st.Masters, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}
+	return stream.Judgement{Votes: st.State == roster.Voting, Masters: st.Masters, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}
 }
 
 // note tells the roster the state of a place, if it has changed.

@@ -125,7 +125,7 @@ func (m *Master) beat(now time.Time, all, late bool) {
 		unanswered := s.Silent(now)
 		s.Beat(now, all)
 		if !m.Embedded() && ask(m.voters, func(r *roster.Roster) bool { return r.Silent(s.place(), unanswered, late, now) }) && !s.hung.Swap(true) {
-			m.tell(s.db, roster.Standing{State: roster.Away, Reason: roster.Silent}, now)
+			m.tell(s.db, roster.Standing{State: roster.Unreachable, Reason: roster.Silent}, now)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (s *database) Refuses(reply []byte) {
 	if reply != nil {
 		s.checked.refusal = Refusal(reply)
 	}
-	if s.checked.judged.State != roster.Away {
+	if s.checked.judged.State != roster.Unreachable {
 		s.show()
 	}
 }
@@ -51,8 +51,8 @@ func (s *database) Refuses(reply []byte) {
 // need. A master that must not vote, or not yet, for another reason has that reason.
 func (s *database) show() {
 	st := s.checked.judged
-	if s.checked.refusal != "" && (st.State == roster.Certified || st.State == roster.Uncertified) {
-		st.State, st.Reason, st.Until = roster.Barred, s.checked.refusal, time.Time{}
+	if s.checked.refusal != "" && (st.State == roster.Voting || st.State == roster.Starting) {
+		st.State, st.Reason, st.Until = roster.Rejected, s.checked.refusal, time.Time{}
 	}
 	s.note(st)
 }

@@ -31,18 +31,18 @@ func TestAMasterThatRefusesLocksIsShownAsRejected(t *testing.T) {
 		state  roster.State
 		reason string
 	}{
-		{func() { d.Refuses([]byte("-OOM no\r\n")) }, roster.Away, ""}, // it was not judged yet
-		{func() { check(none) }, roster.Barred, "(OOM); raise its maxmemory"},
-		{func() { d.Refuses([]byte("-NOREPLICAS no\r\n")) }, roster.Barred, "(NOREPLICAS); set its min-replicas-to-write to 0"},
-		{func() { check(none) }, roster.Barred, "(NOREPLICAS)"},
-		{func() { check(loading) }, roster.Uncertified, "(LOADING)"},
-		{func() { d.Refuses([]byte(loading)) }, roster.Uncertified, "(LOADING)"},
-		{func() { d.Refuses(nil) }, roster.Uncertified, "(LOADING)"},
-		{func() { check(none) }, roster.Uncertified, noSet},
-		{func() { d.Refuses([]byte("-NOPERM no permissions to run the 'set' command\r\n")) }, roster.Barred, "denies the proxy's user a command that locks need; grant it (the server says: NOPERM no permissions to run the 'set' command)"},
-		{func() { d.Refuses(nil) }, roster.Uncertified, noSet},
-		{func() { d.Refuses([]byte("-ERR unknown command 'WATCH'\r\n")) }, roster.Barred, "the server says: ERR unknown command 'WATCH'"},
-		{func() { d.Up(stream.Greeting{}, time.Now()); check(none) }, roster.Uncertified, noSet}, // it may be another server
+		{func() { d.Refuses([]byte("-OOM no\r\n")) }, roster.Unreachable, ""}, // it was not judged yet
+		{func() { check(none) }, roster.Rejected, "(OOM); raise its maxmemory"},
+		{func() { d.Refuses([]byte("-NOREPLICAS no\r\n")) }, roster.Rejected, "(NOREPLICAS); set its min-replicas-to-write to 0"},
+		{func() { check(none) }, roster.Rejected, "(NOREPLICAS)"},
+		{func() { check(loading) }, roster.Starting, "(LOADING)"},
+		{func() { d.Refuses([]byte(loading)) }, roster.Starting, "(LOADING)"},
+		{func() { d.Refuses(nil) }, roster.Starting, "(LOADING)"},
+		{func() { check(none) }, roster.Starting, noSet},
+		{func() { d.Refuses([]byte("-NOPERM no permissions to run the 'set' command\r\n")) }, roster.Rejected, "denies the proxy's user a command that locks need; grant it (the server says: NOPERM no permissions to run the 'set' command)"},
+		{func() { d.Refuses(nil) }, roster.Starting, noSet},
+		{func() { d.Refuses([]byte("-ERR unknown command 'WATCH'\r\n")) }, roster.Rejected, "the server says: ERR unknown command 'WATCH'"},
+		{func() { d.Up(stream.Greeting{}, time.Now()); check(none) }, roster.Starting, noSet}, // it may be another server
 	} {
 		step.does()
 		got := ask(s.voters, func(r *roster.Roster) roster.Status { return r.Status(time.Now()) }).Masters[0]

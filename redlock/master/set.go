@@ -63,7 +63,7 @@ type Observer interface {
 type Set struct {
 	*shared
 	list     atomic.Pointer[List]          // written with the roster held
-	prepared [marker.Databases]atomic.Bool // databases in which a quorum was certified once
+	prepared [marker.Databases]atomic.Bool // databases in which a quorum has voted once
 	running  sync.WaitGroup
 	resized  atomic.Pointer[func()] // see OnResize
 	polls    polls                  // of those that wait in settle
@@ -169,13 +169,13 @@ func (s *Set) Status() roster.Status {
 	show := func(shown *roster.MasterStatus, m *Master) {
 		switch {
 		case m.database(0).Silent(now):
-			shown.State, shown.Reason = roster.Away, roster.Silent
+			shown.State, shown.Reason = roster.Unreachable, roster.Silent
 		case m.hasLeft() && m.number < len(status.Masters):
-			shown.State, shown.Reason = roster.Away, errUnlisted.Error()
+			shown.State, shown.Reason = roster.Unreachable, errUnlisted.Error()
 		case m.hasLeft():
-			shown.State, shown.Reason = roster.Away, isOffRecord
+			shown.State, shown.Reason = roster.Unreachable, isOffRecord
 		}
-		if shown.State == roster.Away {
+		if shown.State == roster.Unreachable {
 			shown.Until = time.Time{} // a silent master may have been in quarantine
 		} else {
 			shown.ClockAhead, shown.ClockWithin = m.clock.ahead(moment{now, s.slumber.last()})
@@ -202,10 +202,10 @@ func (s *Set) Covered(ttl time.Duration) time.Duration {
 	return min((ttl+step-1)/step*step, s.limits.Load().MaxQuarantine)
 }
 
-// Voting returns the masters that can vote now: they are certified and answer.
+// Voting returns the masters that can vote now: they have the state Voting and answer.
 func (s *Set) Voting(db int) quorum.Set {
 	now := time.Now()
-	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.CertifiedIn(db) })
+	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.VotingIn(db) })
 	for i, m := range s.List().masters {
 		if voting.Has(i) && m.database(db).Silent(now) {
 			voting &^= 1 << i
@@ -237,7 +237,7 @@ func (s *Set) Quarantined(db int, now time.Time) (n int, until, newUntil time.Ti
 // that will be able to by the given time, as far as is known.
 func (s *Set) Prospects(db int, by time.Time) (now, then int) {
 	p, served := s.expect(db, by), s.List().Serving(db)
-	return (p.Certified & served).Len(), (p.Hopeful & served).Len()
+	return (p.Voting & served).Len(), (p.Hopeful & served).Len()
 }
 
 func (s *Set) expect(db int, by time.Time) roster.Prospects {
@@ -278,7 +278,7 @@ func (s *Set) Prepare(db int, left <-chan struct{}) {
 	for {
 		var p roster.Prospects
 		turned := s.voters.watch(func(r *roster.Roster) { p = r.Prospects(db, time.Now(), time.Now()) })
-		if p.Certified.Len() >= s.List().Needed() {
+		if p.Voting.Len() >= s.List().Needed() {
 			if db < len(s.prepared) {
 				s.prepared[db].Store(true)
 			}

@@ -89,9 +89,9 @@ func (s *Set) poll(db int, until time.Time, left <-chan struct{}) {
 func (s *Set) hasSettled(db int, since time.Time) bool {
 	asked := 0
 	list := s.List()
-	certified := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.CertifiedIn(db) })
+	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.VotingIn(db) })
 	for i := range list.Size() {
-		if certified.Has(i) && (list.At(i).Embedded() || list.At(i).database(db).latest.load().at.After(since)) {
+		if voting.Has(i) && (list.At(i).Embedded() || list.At(i).database(db).latest.load().at.After(since)) {
 			asked++
 		}
 	}

@@ -44,7 +44,7 @@ func TestVotersTellWithTheRosterFree(t *testing.T) {
 		}
 		v.mu.Unlock()
 		v.do(func(r *roster.Roster) {
-			if told = append(told, s.State); s.State == roster.Away {
+			if told = append(told, s.State); s.State == roster.Unreachable {
 				r.Noted(roster.Place{Master: 1, DB: 0}, roster.Standing{State: roster.Quarantined, Reason: "noted by who is told"}, now)
 			}
 			r.Status(now)
@@ -55,7 +55,7 @@ func TestVotersTellWithTheRosterFree(t *testing.T) {
 		r.Connected(roster.Place{Master: 1, DB: 0}, "b", "", roster.Replication{}, now)
 	})
 	v.do(func(r *roster.Roster) { r.Disconnected(roster.Place{Master: 0, DB: 0}, "gone", now) })
-	if want := []roster.State{roster.Away, roster.Quarantined}; !slices.Equal(told, want) {
+	if want := []roster.State{roster.Unreachable, roster.Quarantined}; !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
 	for _, set := range []string{"s", "another"} { // the set gives way to another, and a notice says so

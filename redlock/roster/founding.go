@@ -195,7 +195,7 @@ func (r *Roster) isUnused(now time.Time) bool {
 // NewUntil returns when locks can be granted in a set that is in its first quarantine. It
 // returns zero if the set is not.
 func (r *Roster) NewUntil(now time.Time) time.Time {
-	needed := quorum.Size(r.masters) - r.CertifiedIn(0).Len()
+	needed := quorum.Size(r.masters) - r.VotingIn(0).Len()
 	if needed <= 0 || !now.Before(marker.FirstQuarantine(r.set)) {
 		return time.Time{}
 	}

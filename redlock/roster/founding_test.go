@@ -118,7 +118,7 @@ func TestRosterNothingIsLearnedFromAnotherSet(t *testing.T) {
 // counts on with it.
 func TestRosterASetOfMoreMastersGivesWayToNoMinority(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	for i := range 3 {
 		if i == 2 {
 			if r.Tick(now, rosterLimits); r.set != "s" {
@@ -130,7 +130,7 @@ func TestRosterASetOfMoreMastersGivesWayToNoMinority(t *testing.T) {
 	if r.Tick(now, rosterLimits); r.set != "another" || !r.Drain().Learned.Equal(now) {
 		t.Errorf("set %s, learned at %v", r.set, r.Drain().Learned)
 	}
-	r = certifiedRoster(3, now)
+	r = votingRoster(3, now)
 	for i := range 2 {
 		r.shows(Place{i, 0}, r.another(i, func(*marker.Marker) {}))
 	}
@@ -204,9 +204,9 @@ func TestRosterTheWordThatASetIsNewMayComeLate(t *testing.T) {
 	}{
 		"all are in the first quarantine": {func(*Roster, *view) {}, time.Second, 3},
 		"it is over":                      {func(*Roster, *view) {}, rosterLimits.RestartDelay, 0},
-		"one was told before":             {func(_ *Roster, s *view) { s.marker.Since, s.told = 0, Standing{State: Certified} }, time.Second, 2},
+		"one was told before":             {func(_ *Roster, s *view) { s.marker.Since, s.told = 0, Standing{State: Voting} }, time.Second, 2},
 		"one forgot later":                {func(_ *Roster, s *view) { s.told.Until = end.Add(3 * time.Second) }, time.Second, 0},
-		"one was let out":                 {func(_ *Roster, s *view) { s.told.State = Certified }, time.Second, 0},
+		"one was let out":                 {func(_ *Roster, s *view) { s.told.State = Voting }, time.Second, 0},
 		"one is away":                     {func(_ *Roster, s *view) { s.connected = false }, time.Second, 0},
 		"one is of another set":           {func(_ *Roster, s *view) { s.marker.Set, s.marker.Since = "y", 0 }, time.Second, 0},
 		"one has restarted":               {func(_ *Roster, s *view) { s.run, s.marker.Since = "another", 0 }, time.Second, 0},
@@ -236,13 +236,13 @@ func TestRosterWhenANewSetCanGrantLocks(t *testing.T) {
 	began := time.Now().Truncate(time.Second)
 	r := listed(3, "x x x", began)
 	r.set = marker.NewSetID(began, time.Minute, 7)
-	for i, st := range []Standing{{State: Certified}, {State: Quarantined, Until: began.Add(20 * time.Second)}, {State: Quarantined, Until: began.Add(40 * time.Second)}} {
+	for i, st := range []Standing{{State: Voting}, {State: Quarantined, Until: began.Add(20 * time.Second)}, {State: Quarantined, Until: began.Add(40 * time.Second)}} {
 		r.views[Place{i, 0}].told = st
 	}
 	if got := r.NewUntil(began).Sub(began); got != 20*time.Second {
 		t.Errorf("locks can be granted after %v", got)
 	}
-	r.views[Place{0, 0}].told = Standing{State: Uncertified}
+	r.views[Place{0, 0}].told = Standing{State: Starting}
 	if got := r.NewUntil(began).Sub(began); got != 40*time.Second {
 		t.Errorf("locks can be granted after %v, while one starts", got)
 	}

@@ -290,12 +290,12 @@ func (r *Roster) Replaceable(i int) error {
 	if i >= r.masters {
 		return fmt.Errorf("%s is not one of the %d masters on record yet; reload with the masters on record, and then with this list", r.names(i), r.masters)
 	}
-	stay, recording := (r.CertifiedIn(0) &^ (1 << i)).Len(), (r.FillableIn(0) &^ (1 << i)).Len()
+	stay, recording := (r.VotingIn(0) &^ (1 << i)).Len(), (r.FillableIn(0) &^ (1 << i)).Len()
 	needed := quorum.Size(r.masters)
 	switch {
 	case recording < needed:
 		return fmt.Errorf("%d of the remaining masters can record the replacement now, and a majority of %d is needed", recording, needed)
-	case stay < needed && r.CertifiedIn(0).Len() >= needed:
+	case stay < needed && r.VotingIn(0).Len() >= needed:
 		// A dead master may be replaced while others are in quarantine. A master whose vote is
 		// needed may not.
 		return fmt.Errorf("%d of the remaining masters vote now, and a majority of %d is needed; wait until their quarantine is over", stay, needed)

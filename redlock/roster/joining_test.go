@@ -21,7 +21,7 @@ func TestRosterWhichLossTakesAJoinBack(t *testing.T) {
 		{"a", Place{0, 3}, true},
 		{"x", Place{0, 0}, true}, // by a reload: the server before it goes away
 	} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		r.Replace(0, "x", row.run)
 		joined := r.joined.Who(0)
 		r.Disconnected(row.lost, NotConnected, now)
@@ -52,7 +52,7 @@ func TestRosterWhichServersJoin(t *testing.T) {
 		"one that was replaced by any server":           {met: true, record: members.List{"2@/x", "1", "1"}},
 		"the member of a newer list":                    {record: members.List{"2@x/x", "1", "1"}, own: members.List{"2@x/x", "1", "1"}, joins: true},
 	} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		if !row.met {
 			clear(r.all)
 		}
@@ -82,7 +82,7 @@ func TestRosterWhichServersJoin(t *testing.T) {
 // After another set began, a server whose name was on record is no outdated one.
 func TestRosterANamedMemberIsNotOutdatedByAnotherSet(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	for i := range 3 {
 		m := r.views[Place{i, 0}].marker
 		m.Epoch, m.Joined = 2, members.List{"1", "1", "2@c/c"}
@@ -102,7 +102,7 @@ func TestRosterANamedMemberIsNotOutdatedByAnotherSet(t *testing.T) {
 func TestRosterAMetMemberNeedsNoHearing(t *testing.T) {
 	now := time.Now()
 	for _, met := range []bool{true, false} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		for i := range 3 {
 			m := r.views[Place{i, 0}].marker
 			m.Epoch, m.Joined = 2, members.List{"2@a/a", "1", "1"}
@@ -126,7 +126,7 @@ func TestRosterAMetMemberNeedsNoHearing(t *testing.T) {
 // A Tick does not call for the next one while a master waits for others.
 func TestRosterAMasterThatWaitsCallsForNoTick(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	r.Disconnected(Place{2, 0}, NotConnected, now)
 	r.shows(Place{0, 0}, "")
 	r.of(0).sighting.at = now.Add(-time.Hour)
@@ -147,7 +147,7 @@ func TestRosterWhoMustHearOfAPromotion(t *testing.T) {
 		moves, foreign bool
 		want           int
 	}{{false, false, 0}, {true, false, 2}, {false, true, 1}} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		r.servers[0].Moves = row.moves
 		for i := 1; i < 3; i++ {
 			r.shows(Place{i, 0}, "")
@@ -187,7 +187,7 @@ func TestRosterWhichServerIsAcceptable(t *testing.T) {
 		"of another size":             {"x", own(func(m *marker.Marker) { m.Members, m.Joined = 4, members.List{"1", "1", "1", "1"} }), false, false},
 		"of another member":           {"x", own(func(m *marker.Marker) { m.Joined = members.List{"2@y/y", "1", "1"} }), false, false},
 	} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		if row.lost {
 			r.Disconnected(Place{1, 0}, NotConnected, now)
 			r.Disconnected(Place{1, 3}, NotConnected, now)
@@ -215,11 +215,11 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 		"no set":                           {func(r *Roster) { r.set = "" }, 2, "there is no set"},
 		"the number changes":               {func(r *Roster) { r.joined = members.List{"1", "1", "1", "2@d;1+"} }, 2, "the number of lock masters is being changed"},
 		"a place that does not count":      {func(*Roster) {}, 3, "not one of the 3 masters on record"},
-		"one can record it":                {func(r *Roster) { is(r, Certified, Away, Certified) }, 2, "1 of the remaining masters can record the replacement"},
-		"its vote is needed":               {func(r *Roster) { is(r, Certified, Quarantined, Certified) }, 2, "1 of the remaining masters vote now"},
-		"others are in quarantine as well": {func(r *Roster) { is(r, Certified, Quarantined, Away) }, 2, ""},
+		"one can record it":                {func(r *Roster) { is(r, Voting, Unreachable, Voting) }, 2, "1 of the remaining masters can record the replacement"},
+		"its vote is needed":               {func(r *Roster) { is(r, Voting, Quarantined, Voting) }, 2, "1 of the remaining masters vote now"},
+		"others are in quarantine as well": {func(r *Roster) { is(r, Voting, Quarantined, Unreachable) }, 2, ""},
 	} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		r.SetServer(3, Server{Name: "d"})
 		row.change(r)
 		switch err := r.Replaceable(row.place); {
@@ -243,7 +243,7 @@ func TestRosterTheSameReplacementIsMadeOnce(t *testing.T) {
 		{"y", "r2", true},
 		{"y", "", true},
 	} {
-		r := certifiedRoster(3, time.Now())
+		r := votingRoster(3, time.Now())
 		r.Replace(0, "x", "r1")
 		if j := r.Replace(0, row.name, row.run); (j.Epoch == 3) != row.anew {
 			t.Errorf("%s in run %q: epoch %d", row.name, row.run, j.Epoch)

@@ -12,7 +12,7 @@ import (
 type Standing struct {
 	State   State
 	Reason  string
-	Until   time.Time     // the end, by our clock; Quarantined, or Uncertified while its clock is watched
+	Until   time.Time     // the end, by our clock; Quarantined, or Starting while its clock is watched
 	Longest time.Duration // the longest TTL that an unended lock may have
 	learned time.Time     // when this process last learned of other members
 	Covers  time.Duration // a lock granted now must not have a longer TTL than this
@@ -43,7 +43,7 @@ type Reading struct {
 // m is its marker.
 func (st Standing) At(m marker.Marker, now Reading, limits Limits) Standing {
 	st.Covers = covers(m, now.Clock)
-	if st.State != Certified {
+	if st.State != Voting {
 		return st
 	}
 	watch := limits.Watch()
@@ -53,17 +53,17 @@ func (st Standing) At(m marker.Marker, now Reading, limits Limits) Standing {
 		st.State, st.Until = Quarantined, now.Received.Add(left)
 		st.Reason = "it may have forgotten locks, and votes again when all of them have ended"
 	case now.Unsure:
-		st.State, st.Reason = Uncertified, "its replication has changed, and is being looked at"
+		st.State, st.Reason = Starting, "its replication has changed, and is being looked at"
 	case now.Received.Sub(st.learned) < limits.MasterTimeout:
 		// A running ballot may have counted a replaced master.
-		st.State, st.Reason = Uncertified, "the record of the masters has just changed"
+		st.State, st.Reason = Starting, "the record of the masters has just changed"
 	case now.Suspended:
-		st.State, st.Reason = Uncertified, "this machine was suspended before it answered"
+		st.State, st.Reason = Starting, "this machine was suspended before it answered"
 	case now.Jumped:
 		// The roster has found meanwhile that this process stood still.
-		st.State, st.Reason = Uncertified, "its clock seems to have jumped forward"
+		st.State, st.Reason = Starting, "its clock seems to have jumped forward"
 	case !now.Witnessed && now.Watched < watch:
-		st.State, st.Reason = Uncertified, "its clock is being watched first"
+		st.State, st.Reason = Starting, "its clock is being watched first"
 		st.Until = now.Received.Add(watch - now.Watched)
 	}
 	return st
@@ -78,47 +78,47 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	number := p.Master + 1
 	switch {
 	case p.DB >= marker.Databases:
-		return no(Barred, "only databases 0 to %d can hold locks", marker.Databases-1)
+		return no(Rejected, "only databases 0 to %d can hold locks", marker.Databases-1)
 	case s.problem != "":
-		return no(Barred, "%s", s.problem)
+		return no(Rejected, "%s", s.problem)
 	case s.Replica:
-		return no(Barred, IsReplica)
+		return no(Rejected, IsReplica)
 	case r.of(p.Master).eviction != "":
-		return no(Barred, "it may evict locks when its memory is full (maxmemory-policy %s); set noeviction", r.of(p.Master).eviction)
+		return no(Rejected, "it may evict locks when its memory is full (maxmemory-policy %s); set noeviction", r.of(p.Master).eviction)
 	case r.of(p.Master).evicted:
-		return no(Uncertified, "it may have evicted locks until its policy was changed")
+		return no(Starting, "it may have evicted locks until its policy was changed")
 	case s.isStale():
-		return no(Uncertified, "its marker has just been written anew")
+		return no(Starting, "its marker has just been written anew")
 	case s.broken:
-		return no(Barred, "%s", marker.Unreadable(s.text))
+		return no(Rejected, "%s", marker.Unreadable(s.text))
 	case r.set != "" && !r.joined.Has(p.Master):
-		return no(Uncertified, "it is not one of the %d masters on record; a reload with the present list adds one master at a time", r.masters)
+		return no(Starting, "it is not one of the %d masters on record; a reload with the present list adds one master at a time", r.masters)
 	case r.set == "":
-		return no(Uncertified, "no set of masters is known yet")
+		return no(Starting, "no set of masters is known yet")
 	case s.text == "":
-		return no(Uncertified, "its marker is missing%s", r.butFirst(p, s))
+		return no(Starting, "its marker is missing%s", r.butFirst(p, s))
 	case m.Set != r.set:
-		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.Set, r.set)
+		return no(Rejected, "it belongs to another set of masters (%s, not %s)", m.Set, r.set)
 	case !r.joined.Fits(m.Joined):
-		return no(Barred, "its set has %d masters by its marker, and %d by the list or by other markers; only a reload changes their number", m.Members, len(r.joined))
+		return no(Rejected, "its set has %d masters by its marker, and %d by the list or by other markers; only a reload changes their number", m.Members, len(r.joined))
 	case m.Member != number:
-		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
+		return no(Rejected, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
 	case s.jump > 0:
-		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
+		return no(Starting, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
 	case m.Joined.Who(p.Master) != r.joined.Who(p.Master) && r.hasJoined(p, s):
-		return no(Uncertified, "%s", r.whileJoining(p.Master))
+		return no(Starting, "%s", r.whileJoining(p.Master))
 	case m.Joined.Who(p.Master) != r.joined.Who(p.Master):
-		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date; reload with the present one", r.epoch)
+		return no(Rejected, "it was replaced in epoch %d, so this list of masters is out of date; reload with the present one", r.epoch)
 	case m.Run != s.run:
-		return no(Uncertified, "it has been restarted%s", r.butFirst(p, s))
+		return no(Starting, "it has been restarted%s", r.butFirst(p, s))
 	case !r.isUpToDate(m):
-		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
+		return no(Starting, "it has not heard of epoch %d yet", r.epoch)
 	case r.joined.IsFrozen():
-		return no(Uncertified, "the number of masters is about to change")
+		return no(Starting, "the number of masters is about to change")
 	case s.Replaced(m.ReplID):
-		return no(Uncertified, "it has been a replica of another server")
+		return no(Starting, "it has been a replica of another server")
 	case m.DB != p.DB:
-		return no(Uncertified, isSwapped)
+		return no(Starting, isSwapped)
 	}
-	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned, Masters: r.masters}
+	return Standing{State: Voting, Longest: m.Granted(), learned: r.learned, Masters: r.masters}
 }

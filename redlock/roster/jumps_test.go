@@ -45,7 +45,7 @@ func TestRosterWhichJumpsAreAStandstill(t *testing.T) {
 		"one that was removed, by another amount": {masters: 3, fourth: "2@d;1.", jumps: append([]jump{{3, by(time.Hour), 0}}, all...), still: true},
 	} {
 		for range 20 { // jumps are compared in a random order
-			r := certifiedRoster(row.masters, now)
+			r := votingRoster(row.masters, now)
 			if row.fourth != "" {
 				r.joined = append(members.New(3), row.fourth)
 				r.SetServer(3, Server{Name: "d"})
@@ -79,7 +79,7 @@ func TestRosterWhichJumpsAreAStandstill(t *testing.T) {
 // A Tick after a standstill does not call for the next one.
 func TestRosterAStandstillCallsForOneTick(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	for i := range 3 {
 		r.Jumped(i, Jump{ClockTolerance, ClockTolerance}, now)
 	}

@@ -621,10 +621,10 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 		p.r.Wrote(*b.write, now)
 	}
 	p.drain()
-	if b.ballot != nil && st.State == Certified && st.Covers >= b.ballot.ttl {
+	if b.ballot != nil && st.State == Voting && st.Covers >= b.ballot.ttl {
 		b.ballot.vote(s.place.Master, it.memory)
 	}
-	if b.token != nil && st.State == Certified && it.token.fits {
+	if b.token != nil && st.State == Voting && it.token.fits {
 		b.token.hear(it.token)
 	}
 }

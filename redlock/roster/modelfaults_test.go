@@ -730,7 +730,7 @@ func (w *world) judgePeace() {
 		for db := range p.dbs {
 			votes := 0
 			for i := range p.r.masters {
-				if s := p.r.views[Place{i, db}]; s != nil && s.told.State == Certified {
+				if s := p.r.views[Place{i, db}]; s != nil && s.told.State == Voting {
 					votes++
 				}
 			}

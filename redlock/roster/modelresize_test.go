@@ -311,7 +311,7 @@ func (w *world) agreeOnNumber() {
 	able := true
 	for _, p := range w.procs {
 		// Operators who named different servers have to mend that first.
-		able = able && p.r.CertifiedIn(0).Len() == p.r.masters && p.want(list)
+		able = able && p.r.VotingIn(0).Len() == p.r.masters && p.want(list)
 	}
 	if !able {
 		w.queue = nil

@@ -24,7 +24,7 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 		"three of seven": {7, 3, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := certifiedRoster(row.n, now)
+			r := votingRoster(row.n, now)
 			clear(r.all)
 			for i := range row.newcomers {
 				for _, db := range []int{0, 3} {
@@ -76,7 +76,7 @@ func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 // The newcomer lacks what was granted until then.
 func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	clear(r.all)
 	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
 	r.Checked(Place{0, 0}, "", false, now, now)
@@ -106,11 +106,11 @@ func TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged(t *testing.T) {
 	now := time.Now()
 	limits := rosterLimits
 	limits.MasterTimeout = time.Second
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	m := r.views[Place{1, 0}].marker
 	m.Epoch, m.Joined = 2, []string{"2@x", "1", "1"}
 	st, m := r.Checked(Place{1, 0}, m.String(), false, now, now)
-	for after, want := range map[time.Duration]State{limits.MasterTimeout - 1: Uncertified, limits.MasterTimeout: Certified} {
+	for after, want := range map[time.Duration]State{limits.MasterTimeout - 1: Starting, limits.MasterTimeout: Voting} {
 		if got := st.At(m, Reading{Received: now.Add(after), Watched: time.Hour}, limits); got.State != want {
 			t.Errorf("after %v it is %v, want %v", after, got, want)
 		}

@@ -12,7 +12,7 @@ import (
 // still reaches the old server, the other the promoted one.
 func promotionOf(n int, now time.Time) (before, after *Roster) {
 	for _, r := range []**Roster{&before, &after} {
-		*r = certifiedRoster(n, now)
+		*r = votingRoster(n, now)
 		(*r).servers[0].Moves = true
 	}
 	for _, db := range []int{0, 3} {
@@ -70,8 +70,8 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 		if told != enough {
 			t.Fatalf("of %d: %d are told, want %d", n, told, enough)
 		}
-		if state := before.lookAgain(Place{0, 0}); state != Barred {
-			t.Errorf("of %d: the server of before is %v, want barred", n, state)
+		if state := before.lookAgain(Place{0, 0}); state != Rejected {
+			t.Errorf("of %d: the server of before is %v, want rejected", n, state)
 		}
 		var given []Write
 		for _, m := range after.Tick(now.Add(3*time.Minute), limits) {
@@ -83,8 +83,8 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 		if want := limits.RestartDelay; len(given) != 1 || given[0].Kind != WriteAll || given[0].Marker.Quarantine != want {
 			t.Errorf("of %d: the promoted server is given %+v, want a quarantine of %v in all databases", n, given, want)
 		}
-		if state := after.lookAgain(Place{0, 0}); state != Certified { // apart from the time
-			t.Errorf("of %d: the promoted server is %v, want certified", n, state)
+		if state := after.lookAgain(Place{0, 0}); state != Voting { // apart from the time
+			t.Errorf("of %d: the promoted server is %v, want voting", n, state)
 		}
 		before.Tick(now.Add(4*time.Minute), limits)
 		if joined := before.joined[0]; joined != after.joined[0] {
@@ -98,7 +98,7 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 func TestPromotionIsToldByDatabase0(t *testing.T) {
 	now := time.Now()
 	limits := Limits{RestartDelay: time.Second, MaxQuarantine: time.Minute}
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	r.servers[0].Moves = true
 	p := Place{0, 7}
 	r.Connected(p, r.views[Place{0, 0}].run, "", Replication{}, now)

@@ -72,7 +72,7 @@ func (r *Roster) resize(now time.Time) {
 		recorded = r.keepsAll(now)
 	}
 	s := r.views[Place{d.Place, 0}]
-	if recorded < need || d.Held && !held || d.Votes && (s == nil || s.told.State != Certified) {
+	if recorded < need || d.Held && !held || d.Votes && (s == nil || s.told.State != Voting) {
 		return
 	}
 	r.step(d.Members, now)
@@ -217,7 +217,7 @@ func (r *Roster) change(now time.Time) Change {
 	switch {
 	case c.Recorded < c.Needed:
 		c.Waits = fmt.Sprintf("on record at %d of %d lock masters, %d needed", c.Recorded, r.masters, c.Needed)
-	case d.Votes && (s == nil || s.told.State != Certified):
+	case d.Votes && (s == nil || s.told.State != Voting):
 		c.Waits = r.names(d.Place) + " must vote first"
 	case r.joined.IsFrozen() && r.keepsAll(now) < c.Needed:
 		c.Waits = "lock masters that have forgotten must be out of quarantine"

@@ -45,7 +45,7 @@ func resized(members string, exact int, kept time.Duration) string {
 	r.keepsExactly(0, worldBegan)
 	for i := range r.joined {
 		r.Asked(Place{Master: i}, now, 0)
-		r.Noted(Place{Master: i}, Standing{State: Certified}, now)
+		r.Noted(Place{Master: i}, Standing{State: Voting}, now)
 	}
 	r.resize(now)
 	return strings.Join(r.joined, " ")
@@ -148,8 +148,8 @@ func TestAQuarantineBeforeADecisionCountsByTheSlowestClock(t *testing.T) {
 // The process that decides must have read all that was granted by the number before.
 func TestNobodyVotesJustBeforeTheNumberOfMastersChanges(t *testing.T) {
 	for members, want := range map[string]State{
-		"1 1 1 2@d;1+": Certified, "1 1 1 2@d;1*": Uncertified, "1 1 1 2@d;1=": Certified,
-		"1 1 1 1;0-": Certified, "1 1 1 1;0~": Uncertified, "1 1 1 1;0.": Certified,
+		"1 1 1 2@d;1+": Voting, "1 1 1 2@d;1*": Starting, "1 1 1 2@d;1=": Voting,
+		"1 1 1 1;0-": Voting, "1 1 1 1;0~": Starting, "1 1 1 1;0.": Voting,
 	} {
 		r := changingRoster(members, 4, worldBegan)
 		if got := r.judge(Place{}, r.views[Place{}]); got.State != want {

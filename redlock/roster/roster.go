@@ -161,7 +161,7 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 func (r *Roster) view(p Place) *view {
 	s := r.views[p]
 	if s == nil {
-		s = &view{told: Standing{State: Away}}
+		s = &view{told: Standing{State: Unreachable}}
 		r.views[p] = s
 		if at, used := slices.BinarySearch(r.dbs, p.DB); !used {
 			r.dbs = slices.Insert(r.dbs, at, p.DB)
@@ -225,7 +225,7 @@ func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 	r.leaves(s, marker.Marker{}, now)
 	r.unjoin(p, s)
 	s.connected, s.read = false, false
-	return r.stands(p, s, Standing{State: Away, Reason: reason}, now)
+	return r.stands(p, s, Standing{State: Unreachable, Reason: reason}, now)
 }
 
 // Asked records when the question was asked whose answer was the marker of a place, and the

@@ -11,8 +11,8 @@ import (
 
 // These tests show a roster observations whose timing no timeline can produce.
 
-// certifiedRoster returns a roster of n masters that all vote in databases 0 and 3.
-func certifiedRoster(n int, now time.Time) *Roster {
+// votingRoster returns a roster of n masters that all vote in databases 0 and 3.
+func votingRoster(n int, now time.Time) *Roster {
 	r := New(serversNamed(n), false, 0)
 	r.set, r.limits = "s", rosterLimits
 	for i := range n {
@@ -20,7 +20,7 @@ func certifiedRoster(n int, now time.Time) *Roster {
 			p := Place{i, db}
 			r.Connected(p, r.names(i), "", Replication{}, now)
 			r.shows(p, r.marker(p, "s", 0, now).String())
-			r.Noted(p, Standing{State: Certified}, now)
+			r.Noted(p, Standing{State: Voting}, now)
 		}
 	}
 	return r
@@ -55,13 +55,13 @@ func (r *Roster) keepsAsking(p Place, until time.Time) {
 
 func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	p := Place{0, 3}
 	marker := r.views[p].text
 	r.Disconnected(p, NotConnected, now)
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
 	r.Connected(p, r.names(0), "", Replication{}, now)
-	if state := r.shows(p, marker); state != Uncertified {
+	if state := r.shows(p, marker); state != Starting {
 		t.Errorf("the clock of its master has jumped, and it is %v", state)
 	}
 }
@@ -70,7 +70,7 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 // has jumped. The jump is written down through database 0, which comes back later.
 func TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	zero, other := Place{0, 0}, Place{0, 3}
 	r.Disconnected(zero, NotConnected, now)
 	r.Disconnected(other, NotConnected, now)
@@ -79,7 +79,7 @@ func TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater(t *testing.T) {
 	r.Connected(zero, "another-run", "", Replication{}, now)
 	m := r.marker(zero, "s", 0, now)
 	m.Run = "another-run"
-	if st, _ := r.Checked(zero, m.String(), false, now.Add(time.Hour), now); st.State != Uncertified {
+	if st, _ := r.Checked(zero, m.String(), false, now.Add(time.Hour), now); st.State != Starting {
 		t.Errorf("the clock of the master has jumped, and its database 0 is %v: %s", st.State, st.Reason)
 	}
 }
@@ -88,7 +88,7 @@ func TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater(t *testing.T) {
 // write tells of both jumps.
 func TestRosterAJumpThatGrewIsWrittenDownForADatabaseThatIsAway(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	away := Place{0, 3}
 	text := r.views[away].text
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
@@ -96,21 +96,21 @@ func TestRosterAJumpThatGrewIsWrittenDownForADatabaseThatIsAway(t *testing.T) {
 	r.Jumped(0, Jump{time.Hour, time.Hour}, now)
 	r.Wrote(Write{Place: Place{0, 0}, jump: r.views[Place{0, 0}].jump}, now)
 	r.Connected(away, r.names(0), "", Replication{}, now)
-	if st, _ := r.Checked(away, text, false, now.Add(time.Hour), now); st.State != Certified {
+	if st, _ := r.Checked(away, text, false, now.Add(time.Hour), now); st.State != Voting {
 		t.Errorf("after both jumps were written down, the database is %v: %s", st.State, st.Reason)
 	}
 }
 
 func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
 	later := now.Add(time.Minute)
 	for i := range 5 {
 		r.Jumped(i, Jump{time.Second, time.Second}, later)
 	}
 	r.Tick(later, rosterLimits)
-	for i, want := range []State{Uncertified, Certified, Certified, Certified, Certified} {
+	for i, want := range []State{Starting, Voting, Voting, Voting, Voting} {
 		if got := r.lookAgain(Place{i, 0}); got != want {
 			t.Errorf("master %d is %v, want %v", i+1, got, want)
 		}
@@ -118,9 +118,9 @@ func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 }
 
 func TestRosterTheLongestTTLIsThatOfAllDatabases(t *testing.T) {
-	r := certifiedRoster(3, time.Now())
+	r := votingRoster(3, time.Now())
 	for i := range 3 {
-		r.Noted(Place{i, 3 * (i % 2)}, Standing{State: Certified, Longest: time.Hour}, time.Now())
+		r.Noted(Place{i, 3 * (i % 2)}, Standing{State: Voting, Longest: time.Hour}, time.Now())
 	}
 	for _, m := range r.Status(time.Now()).Masters {
 		if m.Longest != time.Hour {
@@ -148,7 +148,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 		"two forgot, one is away, lived": {[]int{0, 1}, []int{4}, true, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := certifiedRoster(5, now)
+			r := votingRoster(5, now)
 			r.recalls = row.lived
 			for _, i := range row.forgot {
 				r.shows(Place{i, 0}, "")
@@ -214,7 +214,7 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 		"a set of this list":                  {func(m *marker.Marker) { m.Members, m.Joined = 6, append(m.Joined, "1") }, 6, 29 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := certifiedRoster(5, now)
+			r := votingRoster(5, now)
 			r.servers = serversNamed(row.listed)
 			r.shows(Place{0, 0}, r.another(0, row.change))
 			r.shows(Place{1, 0}, "")
@@ -240,7 +240,7 @@ func TestRosterTheFirstMasterDecidesBetweenSets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			r := certifiedRoster(3, now)
+			r := votingRoster(3, now)
 			for i := range 3 {
 				if i != row.tells {
 					r.shows(Place{i, 0}, "")
@@ -256,13 +256,13 @@ func TestRosterTheFirstMasterDecidesBetweenSets(t *testing.T) {
 // The clock of a master of another set is nobody's business here: the master is rejected, as long as it has that marker.
 func TestRosterAMasterOfAnotherSetIsRejectedWhateverItsClockDoes(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	p := Place{0, 0}
 	r.Jumped(0, Jump{time.Hour, time.Hour}, now)
-	if state := r.lookAgain(p); state != Uncertified {
+	if state := r.lookAgain(p); state != Starting {
 		t.Errorf("after a jump it is %v", state)
 	}
-	if state := r.shows(p, r.another(0, func(*marker.Marker) {})); state != Barred {
+	if state := r.shows(p, r.another(0, func(*marker.Marker) {})); state != Rejected {
 		t.Errorf("of another set it is %v", state)
 	}
 }
@@ -270,7 +270,7 @@ func TestRosterAMasterOfAnotherSetIsRejectedWhateverItsClockDoes(t *testing.T) {
 // A set gives way to another only if a quorum belongs to the other.
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	r.Disconnected(Place{3, 0}, NotConnected, now)
 	r.Disconnected(Place{4, 0}, NotConnected, now)
 	for i := range 3 {
@@ -287,7 +287,7 @@ func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 // A missing marker and a jump wait a little before they are written down: for another process's new
 // set, and for the other masters' clocks.
 func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
-	r := certifiedRoster(5, time.Now())
+	r := votingRoster(5, time.Now())
 	now := time.Now()
 	r.Checked(Place{0, 0}, "", false, now, now)
 	r.Jumped(1, Jump{time.Minute, time.Minute}, time.Now())
@@ -304,21 +304,21 @@ func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 // A marker counts only for its own run and epoch.
 func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	p := Place{0, 0}
 	text := r.views[p].text
 	r.Connected(p, "another run", "", Replication{}, now)
-	if state := r.shows(p, text); state != Uncertified {
+	if state := r.shows(p, text); state != Starting {
 		t.Errorf("restarted with its data, and %v", state)
 	}
 	r.Replace(4, "m6", "")
-	if got := r.lookAgain(Place{1, 0}); got != Uncertified {
+	if got := r.lookAgain(Place{1, 0}); got != Starting {
 		t.Errorf("it has not heard of the epoch, and is %v", got)
 	}
 }
 
 func TestRosterAReplacementNeedsAQuorumThatStays(t *testing.T) {
-	r := certifiedRoster(5, time.Now())
+	r := votingRoster(5, time.Now())
 	for i := range 3 {
 		if err := r.Replaceable(0); (err != nil) != (i == 2) {
 			t.Errorf("%d of those that stay do not vote: %v", i, err)
@@ -343,7 +343,7 @@ func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
 // A leftover database of a forgotten set keeps what it knows of TTLs.
 func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	p := Place{0, 3}
 	old := r.marker(p, "before", 0, now)
 	old.Longest = 5 * time.Minute
@@ -359,7 +359,7 @@ func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) 
 // Another jump comes while one is being written down.
 func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	by := func(d time.Duration) Jump { return Jump{d, d} }
 	r.Jumped(0, by(time.Minute), now)
 	marks := r.Tick(now.Add(time.Second), rosterLimits)
@@ -369,7 +369,7 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	r.Jumped(0, by(time.Minute), now.Add(2*time.Second))
 	r.Wrote(marks[0], time.Now())
 	for _, db := range []int{0, 3} {
-		if state := r.lookAgain(Place{0, db}); state != Uncertified {
+		if state := r.lookAgain(Place{0, db}); state != Starting {
 			t.Errorf("database %d is %v", db, state)
 		}
 	}
@@ -378,7 +378,7 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 		t.Fatalf("planned again: %+v", marks)
 	}
 	r.Wrote(marks[0], time.Now())
-	if state := r.lookAgain(Place{0, 3}); state != Certified {
+	if state := r.lookAgain(Place{0, 3}); state != Voting {
 		t.Errorf("written down, and %v", state)
 	}
 }
@@ -387,13 +387,13 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 // of database 0.
 func TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	zero := Place{0, 0}
 	marker := r.views[zero].text
 	delete(r.views, zero)
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
 	r.Connected(zero, r.names(0), "", Replication{}, now)
-	if state := r.shows(zero, marker); state != Uncertified {
+	if state := r.shows(zero, marker); state != Starting {
 		t.Errorf("the clock of its master has jumped, and it is %v", state)
 	}
 	if got := r.markedBy(now.Add(time.Minute)); !slices.Equal(got, []Place{zero}) {
@@ -404,7 +404,7 @@ func TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater(t *testing.T) {
 // A batch of another database may be answered before a jump was written down, and read afterwards.
 func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	p := Place{0, 3}
 	text := r.views[p].text
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
@@ -414,7 +414,7 @@ func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
 	}
 	written := now.Add(2 * time.Second)
 	r.Wrote(marks[0], written)
-	for asked, want := range map[time.Duration]State{-time.Millisecond: Uncertified, time.Millisecond: Certified} {
+	for asked, want := range map[time.Duration]State{-time.Millisecond: Starting, time.Millisecond: Voting} {
 		if st, _ := r.Checked(p, text, false, written.Add(asked), written.Add(time.Second)); st.State != want {
 			t.Errorf("asked %v after it was written down, and %v, want %v", asked, st.State, want)
 		}
@@ -426,7 +426,7 @@ func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
 // count that master any more.
 func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	clear(r.all)
 	p := Place{0, 0}
 	r.Connected(p, "another", "", Replication{}, now)
@@ -463,7 +463,7 @@ func TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew(t *testing.T) {
 		"another's clock has jumped":  {func(r *Roster, later time.Time) { r.Jumped(1, Jump{time.Hour, time.Hour}, later) }, time.Second, false},
 		"the wall clock was set back": {func(r *Roster, later time.Time) { r.Tick(stepped(later, -time.Hour), rosterLimits) }, time.Second, false},
 	} {
-		r := certifiedRoster(3, began)
+		r := votingRoster(3, began)
 		r.Checked(p, "", false, began, began)
 		s, later := r.views[p], began.Add(row.after)
 		s.blank = true
@@ -480,7 +480,7 @@ func TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew(t *testing.T) {
 // The answers of a slow master are all too old. They do not call for a Tick, which would ask again.
 func TestRosterAnswersThatAreTooOldDoNotCallForMore(t *testing.T) {
 	asked := time.Now()
-	r := certifiedRoster(3, asked)
+	r := votingRoster(3, asked)
 	for range 3 {
 		asked = asked.Add(time.Minute)
 		came := asked.Add(recently + 1)
@@ -502,7 +502,7 @@ func TestRosterAnswersThatAreTooOldDoNotCallForMore(t *testing.T) {
 // What a server forgot while it was a replica is as old as that time, not as its marker.
 func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	later := now.Add(time.Hour)
 	long := r.views[Place{1, 0}].marker
 	long.Longest = 5 * time.Minute
@@ -521,7 +521,7 @@ func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
 // The time since which a server may have forgotten stays the same when a longer TTL is recorded.
 func TestRosterALongerTTLOnRecordIsNoOtherMemory(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	p := Place{0, 0}
 	since := r.views[p].since
 	m := r.views[p].marker
@@ -541,7 +541,7 @@ func TestRosterALongerTTLOnRecordIsNoOtherMemory(t *testing.T) {
 // meanwhile, and may be flushed just before it is written.
 func TestRosterALongWaitInDatabase0CoversNoOther(t *testing.T) {
 	began := time.Now()
-	r := certifiedRoster(3, began)
+	r := votingRoster(3, began)
 	long := r.views[Place{1, 0}].marker
 	long.Longest = 5 * time.Minute
 	r.shows(Place{1, 0}, long.String())
@@ -558,11 +558,11 @@ func TestRosterALongWaitInDatabase0CoversNoOther(t *testing.T) {
 // Whether a master may evict locks is a fact about its server process.
 func TestRosterEvictionConcernsOneRunOfAServer(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	zero, other := Place{0, 0}, Place{0, 3}
 	texts := map[Place]string{zero: r.views[zero].text, other: r.views[other].text}
 	r.Evicts(0, "allkeys-lru", now)
-	if r.Connected(other, "a", "", Replication{}, now) || r.lookAgain(zero) != Barred {
+	if r.Connected(other, "a", "", Replication{}, now) || r.lookAgain(zero) != Rejected {
 		t.Errorf("another connection to the same server: %v", r.lookAgain(zero))
 	}
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
@@ -582,17 +582,17 @@ func TestRosterEvictionConcernsOneRunOfAServer(t *testing.T) {
 // marker was written to all its databases. What they answered to earlier questions does not count.
 func TestRosterAnEvictionIsOverWhenItIsOnRecord(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	zero, other := Place{0, 0}, Place{0, 3}
 	r.Evicts(0, "allkeys-lru", now)
 	r.Evicts(0, "", now)
 	m := r.views[zero].marker
 	m.Longest = time.Minute
-	if got := r.shows(zero, m.String()); got != Uncertified {
+	if got := r.shows(zero, m.String()); got != Starting {
 		t.Errorf("another TTL is on record, and it is %v", got)
 	}
 	m.Since = 1
-	if got := r.shows(zero, m.String()); got != Certified {
+	if got := r.shows(zero, m.String()); got != Voting {
 		t.Errorf("the eviction is on record, and it is %v", got)
 	}
 	look := func(asked time.Time) (state State, again bool) {
@@ -600,11 +600,11 @@ func TestRosterAnEvictionIsOverWhenItIsOnRecord(t *testing.T) {
 		st, _ := r.Checked(other, r.views[other].text, false, asked, time.Now())
 		return st.State, r.Drain().Version != before
 	}
-	if state, again := look(now); state != Uncertified || !again {
+	if state, again := look(now); state != Starting || !again {
 		t.Errorf("the answer to an earlier question: %v, is judged again: %v", state, again)
 	}
 	for range 2 {
-		if state, again := look(now.Add(time.Hour)); state != Certified || again {
+		if state, again := look(now.Add(time.Hour)); state != Voting || again {
 			t.Errorf("the answer to a later question: %v, is judged again: %v", state, again)
 		}
 	}
@@ -612,16 +612,16 @@ func TestRosterAnEvictionIsOverWhenItIsOnRecord(t *testing.T) {
 	r.views[other].rewritten = time.Time{}
 	m.Since = 2
 	r.shows(zero, m.String())
-	if state, _ := look(now); state != Certified {
+	if state, _ := look(now); state != Voting {
 		t.Errorf("another database is %v", state)
 	}
 }
 
 // A text that is no marker tells nothing, even if it begins like one.
 func TestRosterADamagedMarkerTellsNothing(t *testing.T) {
-	r := certifiedRoster(3, time.Now())
+	r := votingRoster(3, time.Now())
 	damaged := strings.Replace(r.views[Place{0, 0}].text, "member=1/3", "member=4/3", 1)
-	if got := r.shows(Place{0, 0}, damaged); got != Barred || r.remembering() != 2 {
+	if got := r.shows(Place{0, 0}, damaged); got != Rejected || r.remembering() != 2 {
 		t.Errorf("it is %v, and %d masters remember", got, r.remembering())
 	}
 }
@@ -641,7 +641,7 @@ func TestRosterAMissingMarkerTellsNothing(t *testing.T) {
 // A place may have forgotten until the last event that this process saw.
 func TestRosterAPlaceMayHaveForgottenUntilTheLastEvent(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	p := Place{0, 0}
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	r.Jumped(0, Jump{time.Minute, time.Minute}, at(1))
@@ -661,14 +661,14 @@ func TestRosterAPlaceMayHaveForgottenUntilTheLastEvent(t *testing.T) {
 // Masters whose clocks jump one after another, by the same amount, did not jump together.
 func TestRosterJumpsOneAfterAnotherAreNoStandstill(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	for i := range 3 {
 		r.Jumped(i, Jump{time.Minute, time.Minute}, now)
 		now = now.Add(standstillPause)
 	}
 	r.Tick(now, rosterLimits)
 	for i := range 3 {
-		if got := r.lookAgain(Place{i, 0}); got != Uncertified {
+		if got := r.lookAgain(Place{i, 0}); got != Starting {
 			t.Errorf("master %d is %v", i+1, got)
 		}
 	}
@@ -676,12 +676,12 @@ func TestRosterJumpsOneAfterAnotherAreNoStandstill(t *testing.T) {
 
 // Only markers of the own set say who the masters are, and together know the longest TTL.
 func TestRosterAMarkerOfAnotherSetTeachesNothing(t *testing.T) {
-	r := certifiedRoster(3, time.Now())
+	r := votingRoster(3, time.Now())
 	r.recalls = false
 	for i := 1; i < 3; i++ {
 		r.shows(Place{i, 0}, r.another(i, func(m *marker.Marker) { m.Epoch, m.Joined = 9, m.Joined.With(0, "9@x/x-run") }))
 	}
-	if got := r.lookAgain(Place{0, 0}); got != Certified || r.epoch != 1 || r.recalls {
+	if got := r.lookAgain(Place{0, 0}); got != Voting || r.epoch != 1 || r.recalls {
 		t.Errorf("the master is %v in epoch %d, and the longest TTL is known: %v", got, r.epoch, r.recalls)
 	}
 }
@@ -689,11 +689,11 @@ func TestRosterAMarkerOfAnotherSetTeachesNothing(t *testing.T) {
 // Two processes make two servers join at the same moment, in the same epoch.
 func TestRosterTwoJoinsInOneEpoch(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	r.Replace(2, "d", "d-run")
 	m := r.marker(Place{0, 0}, "s", 0, now)
 	m.Joined = m.Joined.With(2, "1").With(1, "2@x/x-run")
-	if got := r.shows(Place{0, 0}, m.String()); got != Uncertified || !slices.Equal(r.joined, []string{"1", "2@x/x-run", "2@d/d-run"}) {
+	if got := r.shows(Place{0, 0}, m.String()); got != Starting || !slices.Equal(r.joined, []string{"1", "2@x/x-run", "2@d/d-run"}) {
 		t.Errorf("the master that has recorded one of them is %v, and the members are %v", got, r.joined)
 	}
 }
@@ -702,7 +702,7 @@ func TestRosterTwoJoinsInOneEpoch(t *testing.T) {
 func TestRosterAJoinThatAMarkerTellsOfIsNotTakenBack(t *testing.T) {
 	for recorded, want := range map[bool]string{true: "2@d/d-run", false: "1"} {
 		now := time.Now()
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		before := r.views[Place{0, 0}].text
 		r.Replace(2, "d", "d-run")
 		r.Connected(Place{2, 0}, "d-run", "", Replication{}, now)
@@ -719,7 +719,7 @@ func TestRosterAJoinThatAMarkerTellsOfIsNotTakenBack(t *testing.T) {
 // A single master has nobody to ask for the longest TTL. So it does not wait for anybody.
 func TestRosterASingleMasterLearnsFromNobody(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(1, now)
+	r := votingRoster(1, now)
 	r.shows(Place{0, 0}, "")
 	writes := r.Tick(now.Add(2*time.Second), rosterLimits)
 	if len(writes) != 1 || writes[0].Marker.Quarantine != 30*time.Second {
@@ -730,7 +730,7 @@ func TestRosterASingleMasterLearnsFromNobody(t *testing.T) {
 // The caller may tell of an earlier question than that of a marker that was checked meanwhile.
 func TestRosterAnEarlierQuestionIsNotTheLatest(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	late := now.Add(2 * time.Hour)
 	r.Asked(Place{0, 0}, late, 0)
 	if r.Asked(Place{0, 0}, now, 0); r.views[Place{0, 0}].asked != late {

@@ -47,18 +47,18 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 		state  State
 		writes string
 	}{
-		"nothing": {zero, func(*Roster) {}, Certified, ""},
+		"nothing": {zero, func(*Roster) {}, Voting, ""},
 		"no master": {zero, func(r *Roster) {
 			r.Connected(zero, "a", "it is a Sentinel", Replication{}, time.Now())
 			r.shows(zero, "")
-		}, Barred, ""},
+		}, Rejected, ""},
 		"a replica": {zero, func(r *Roster) {
 			r.Connected(zero, "a", "", Replication{Replica: true}, time.Now())
 			r.shows(zero, "")
-		}, Barred, ""},
-		"no marker":                  {zero, func(r *Roster) { r.Checked(zero, "", true, time.Now().Add(time.Hour), time.Now()) }, Barred, ""},
-		"it may evict":               {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.shows(zero, "") }, Barred, ""},
-		"it does not evict any more": {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.Evicts(0, "", time.Now()) }, Uncertified, "0 all emptied 30s"},
+		}, Rejected, ""},
+		"no marker":                  {zero, func(r *Roster) { r.Checked(zero, "", true, time.Now().Add(time.Hour), time.Now()) }, Rejected, ""},
+		"it may evict":               {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.shows(zero, "") }, Rejected, ""},
+		"it does not evict any more": {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.Evicts(0, "", time.Now()) }, Starting, "0 all emptied 30s"},
 		"it does not evict any more, and its connection breaks": {zero, func(r *Roster) {
 			m := r.views[zero].marker
 			m.Since = 1 // it forgot once, long ago
@@ -67,7 +67,7 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 			r.Evicts(0, "", time.Now())
 			r.Connected(zero, "a", "", Replication{}, time.Now())
 			r.shows(zero, m.String())
-		}, Uncertified, "0 all emptied 30s"},
+		}, Starting, "0 all emptied 30s"},
 		"it does not evict any more, and its marker is read for the first time": {zero, func(r *Roster) {
 			m := r.views[zero].marker
 			m.Since = 1
@@ -76,68 +76,68 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 			r.Evicts(0, "allkeys-lru", time.Now())
 			r.Evicts(0, "", time.Now())
 			r.shows(zero, m.String())
-		}, Uncertified, "0 all emptied 30s"},
-		"it never evicted":              {zero, func(r *Roster) { r.Evicts(0, "", time.Now()) }, Certified, ""},
-		"another number":                {zero, with(zero, func(m *marker.Marker) { m.Member = 2 }), Barred, ""},
-		"another number, restarted":     {zero, with(zero, func(m *marker.Marker) { m.Member, m.Run = 2, "old" }), Barred, ""},
-		"another size, restarted":       {zero, with(zero, func(m *marker.Marker) { m.Members, m.Joined, m.Run = 4, []string{"1", "1", "1", "1"}, "old" }), Barred, ""},
-		"its first replica":             {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x"}, time.Now()) }, Certified, "0 edit  0s"},
-		"it was a replica":              {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x", Was: true}, time.Now()) }, Uncertified, "0 all replaced 30s"},
-		"another database of a replica": {three, func(r *Roster) { r.Replicates(three, Replication{ID: "x", Was: true}, time.Now()) }, Uncertified, "3 here replaced 30s"},
-		"another database is flushed":   {three, func(r *Roster) { r.shows(three, "") }, Uncertified, "3 here emptied 30s"},
-		"another database is of before": {three, with(three, func(m *marker.Marker) { m.Run = "old" }), Uncertified, "3 here restarted 30s"},
+		}, Starting, "0 all emptied 30s"},
+		"it never evicted":              {zero, func(r *Roster) { r.Evicts(0, "", time.Now()) }, Voting, ""},
+		"another number":                {zero, with(zero, func(m *marker.Marker) { m.Member = 2 }), Rejected, ""},
+		"another number, restarted":     {zero, with(zero, func(m *marker.Marker) { m.Member, m.Run = 2, "old" }), Rejected, ""},
+		"another size, restarted":       {zero, with(zero, func(m *marker.Marker) { m.Members, m.Joined, m.Run = 4, []string{"1", "1", "1", "1"}, "old" }), Rejected, ""},
+		"its first replica":             {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x"}, time.Now()) }, Voting, "0 edit  0s"},
+		"it was a replica":              {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x", Was: true}, time.Now()) }, Starting, "0 all replaced 30s"},
+		"another database of a replica": {three, func(r *Roster) { r.Replicates(three, Replication{ID: "x", Was: true}, time.Now()) }, Starting, "3 here replaced 30s"},
+		"another database is flushed":   {three, func(r *Roster) { r.shows(three, "") }, Starting, "3 here emptied 30s"},
+		"another database is of before": {three, with(three, func(m *marker.Marker) { m.Run = "old" }), Starting, "3 here restarted 30s"},
 		"a leftover of another size": {three, with(three, func(m *marker.Marker) {
 			m.Set, m.Members, m.Joined = "t", 7, slices.Repeat([]string{"1"}, 7)
-		}), Barred, "3 here emptied 30s"},
-		"a leftover of another number":     {three, with(three, func(m *marker.Marker) { m.Set, m.Member = "t", 2 }), Barred, ""},
-		"a leftover from before it joined": {three, joins, Uncertified, "3 here emptied 30s"},
+		}), Rejected, "3 here emptied 30s"},
+		"a leftover of another number":     {three, with(three, func(m *marker.Marker) { m.Set, m.Member = "t", 2 }), Rejected, ""},
+		"a leftover from before it joined": {three, joins, Starting, "3 here emptied 30s"},
 		"the same of another size": {three, func(r *Roster) {
 			joins(r)
 			with(three, func(m *marker.Marker) { m.Members, m.Joined = 4, []string{"1", "1", "1", "1"} })(r)
-		}, Barred, ""},
-		"database 0 is of another set": {three, func(r *Roster) { with(zero, func(m *marker.Marker) { m.Set = "t" })(r); r.shows(three, "") }, Uncertified, ""},
+		}, Rejected, ""},
+		"database 0 is of another set": {three, func(r *Roster) { with(zero, func(m *marker.Marker) { m.Set = "t" })(r); r.shows(three, "") }, Starting, ""},
 		"another database comes back first": {three, func(r *Roster) {
 			text := r.views[three].text
 			r.Connected(three, "a2", "", Replication{}, time.Now())
 			r.shows(three, text)
-		}, Uncertified, ""},
+		}, Starting, ""},
 		"its clock was ahead": {zero, func(r *Roster) {
 			with(zero, func(m *marker.Marker) { m.Since = 1000 })(r)
 			r.ClockIs(zero, 5)
-		}, Certified, "0 all clock_jumped 30s"},
+		}, Voting, "0 all clock_jumped 30s"},
 		"its clock was ahead, in a long quarantine": {zero, func(r *Roster) {
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1000, time.Minute })(r)
 			r.ClockIs(zero, 5)
-		}, Certified, "0 all clock_jumped 1m0s"},
+		}, Voting, "0 all clock_jumped 1m0s"},
 		"its clock was ahead, and a longer TTL is known": {three, func(r *Roster) {
 			longer(r)
 			with(three, func(m *marker.Marker) { m.Since, m.Quarantine = 1000, time.Minute })(r)
 			r.ClockIs(three, 5)
-		}, Certified, "3 here clock_jumped 5m0s"},
+		}, Voting, "3 here clock_jumped 5m0s"},
 		"only another database is out of date": {three, func(r *Roster) {
 			for i := range 3 {
 				with(Place{i, 0}, func(m *marker.Marker) { m.Epoch = 2 })(r)
 			}
-		}, Uncertified, "3 edit  0s"},
-		"all databases are out of date": {three, with(Place{1, 0}, func(m *marker.Marker) { m.Epoch = 2 }), Uncertified, "0 edit  0s"},
-		"the cap, and others tell":      {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute }), Certified, "0 here  30s"},
-		"the cap is the longest TTL":    {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine, m.Before = 1, 10*time.Minute, 10*time.Minute }), Certified, ""},
+		}, Starting, "3 edit  0s"},
+		"all databases are out of date": {three, with(Place{1, 0}, func(m *marker.Marker) { m.Epoch = 2 }), Starting, "0 edit  0s"},
+		"the cap, and others tell":      {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute }), Voting, "0 here  30s"},
+		"the cap is the longest TTL":    {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine, m.Before = 1, 10*time.Minute, 10*time.Minute }), Voting, ""},
 		"the cap, of one that joined": {zero, func(r *Roster) {
 			joins(r)
 			with(three, func(m *marker.Marker) { m.Epoch, m.Joined = 2, []string{"2@a/a", "1", "1"} })(r)
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute })(r)
-		}, Certified, ""},
+		}, Voting, ""},
 		"a quarantine that is too short": {zero, func(r *Roster) {
 			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 30*time.Second })(r)
 			r.Noted(zero, Standing{State: Quarantined, Until: time.Now()}, time.Now())
-		}, Certified, "0 here  5m0s"},
+		}, Voting, "0 here  5m0s"},
 		"the same, and it is over": {zero, func(r *Roster) {
 			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 30*time.Second })(r)
-		}, Certified, ""},
+		}, Voting, ""},
 	} {
-		r := certifiedRoster(3, time.Now())
+		r := votingRoster(3, time.Now())
 		row.finds(r)
 		if got := r.lookAgainAs(row.at); got != row.state {
 			t.Errorf("%s: it is %v, want %v", name, got, row.state)
@@ -154,7 +154,7 @@ func (r *Roster) lookAgainAs(p Place) State { return r.judge(p, r.views[p]).Stat
 // What a server says again and again is no news.
 func TestRosterWhatIsSaidAgainIsNoNews(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	is := Replication{ID: "x"}
 	r.Replicates(Place{0, 0}, is, now)
 	r.Evicts(0, "allkeys-lru", now)
@@ -170,7 +170,7 @@ func TestRosterWhatIsSaidAgainIsNoNews(t *testing.T) {
 // A write whose answer does not come is planned again, and not before.
 func TestRosterAWriteIsPlannedAgain(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	r.shows(Place{0, 0}, "")
 	began := now.Add(time.Minute)
 	for after, want := range []bool{true, false, false, false, true, false} {
@@ -195,7 +195,7 @@ func TestRosterHowLongOthersAreWaitedFor(t *testing.T) {
 		{true, 400 * time.Millisecond, ""},
 		{true, 700 * time.Millisecond, "0 all clock_jumped 30s"},
 	} {
-		r := certifiedRoster(5, now)
+		r := votingRoster(5, now)
 		r.Disconnected(Place{4, 0}, NotConnected, now)
 		if row.jumps {
 			r.Jumped(0, Jump{time.Hour, time.Hour}, now)
@@ -217,15 +217,15 @@ func TestRosterWhatABatchFinds(t *testing.T) {
 		state   State
 		until   time.Duration
 	}{
-		{Reading{Watched: limits.Watch()}, Certified, 0},
-		{Reading{Witnessed: true}, Certified, 0},
-		{Reading{Watched: limits.Watch() - time.Second}, Uncertified, time.Second},
-		{Reading{Witnessed: true, Unsure: true}, Uncertified, 0},
-		{Reading{Witnessed: true, Suspended: true}, Uncertified, 0},
-		{Reading{Witnessed: true, Jumped: true}, Uncertified, 0},
+		{Reading{Watched: limits.Watch()}, Voting, 0},
+		{Reading{Witnessed: true}, Voting, 0},
+		{Reading{Watched: limits.Watch() - time.Second}, Starting, time.Second},
+		{Reading{Witnessed: true, Unsure: true}, Starting, 0},
+		{Reading{Witnessed: true, Suspended: true}, Starting, 0},
+		{Reading{Witnessed: true, Jumped: true}, Starting, 0},
 	} {
 		row.reading.Received = now
-		st := Standing{State: Certified}.At(marker.Marker{}, row.reading, limits)
+		st := Standing{State: Voting}.At(marker.Marker{}, row.reading, limits)
 		if until := st.Until.Sub(now); st.State != row.state || row.until != 0 && until != row.until {
 			t.Errorf("%+v: %v for %v", row.reading, st.State, until)
 		}
@@ -236,7 +236,7 @@ func TestRosterWhatABatchFinds(t *testing.T) {
 func TestRosterALostRecordOfAnotherSetDoesNotCount(t *testing.T) {
 	now := time.Now()
 	for _, set := range []string{"s", "t"} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		m := r.views[Place{0, 0}].marker
 		m.Set, m.Longest = set, 5*time.Minute
 		r.shows(Place{0, 0}, m.String())

@@ -35,7 +35,7 @@ func TestRosterWhoMayTellWhoTheMastersAre(t *testing.T) {
 		"others have forgotten, too":                  {forgot: time.Hour, lookedAt: 2 * time.Hour, lost: []int{1, 2}, reads: []int{1, 2}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := certifiedRoster(3, began)
+			r := votingRoster(3, began)
 			for _, s := range r.views {
 				s.asked = began
 			}
@@ -64,7 +64,7 @@ func TestRosterWhoMayTellWhoTheMastersAre(t *testing.T) {
 func TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker(t *testing.T) {
 	limits := rosterLimits
 	began := time.Now()
-	r := certifiedRoster(3, began)
+	r := votingRoster(3, began)
 	for _, s := range r.views {
 		s.asked = began
 	}
@@ -103,7 +103,7 @@ func TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker(t *testing.T) {
 func TestRosterAJoinWaitsForMastersThatHaveJustForgotten(t *testing.T) {
 	limits := rosterLimits
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	r.Checked(Place{0, 0}, "", false, now, now)
 	for after, want := range map[time.Duration]int{limits.Hold() - 1: 2, limits.Hold(): 1} {
 		r.views[Place{0, 0}].asked = now.Add(after)
@@ -150,7 +150,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 			t.Errorf("%s: the sighting is %v old, want %v", name, got, row.want)
 		}
 	}
-	r := certifiedRoster(3, began)
+	r := votingRoster(3, began)
 	for _, s := range r.views {
 		s.asked = began
 	}
@@ -177,7 +177,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 func TestRosterAQuorumOfOthersKnowsTheMembers(t *testing.T) {
 	now := time.Now()
 	for away, want := range map[int]bool{1: true, 2: false} {
-		r := certifiedRoster(5, now)
+		r := votingRoster(5, now)
 		p := Place{0, 0}
 		r.shows(p, "")
 		r.of(0).sighting.at = now.Add(-time.Hour)

@@ -15,7 +15,7 @@ import (
 // result is, with the number of the database.
 func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	var told []MasterStatus
 	hear := func() {
 		for _, n := range r.Drain().Notices {
@@ -26,9 +26,9 @@ func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	told = nil
 	for i := range 3 {
 		r.Connected(Place{i, 15}, r.names(i), "", Replication{}, now)
-		r.Noted(Place{i, 0}, Standing{State: Certified}, now)
+		r.Noted(Place{i, 0}, Standing{State: Voting}, now)
 	}
-	r.Noted(Place{0, 15}, Standing{State: Certified}, now)
+	r.Noted(Place{0, 15}, Standing{State: Voting}, now)
 	r.Tick(now, rosterLimits)
 	if hear(); len(told) > 0 || !r.Status(now).Ready() {
 		t.Errorf("told at the first use: %+v, ready: %v", told, r.Status(now).Ready())
@@ -44,7 +44,7 @@ func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 // leaves questions unanswered for a whole beat is unreachable.
 func TestRosterAMasterIsSilentForAWholeBeat(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	p := Place{0, 0}
 	for i, row := range []struct {
 		unanswered, late bool
@@ -70,14 +70,14 @@ func TestRosterAMasterIsSilentForAWholeBeat(t *testing.T) {
 // other database may hold a lock, nor does it get a marker.
 func TestRosterDatabasesBeyondTheScriptsReachHoldNoLocks(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	for db, want := range map[int]string{
 		marker.Databases - 1: "its marker is missing",
 		marker.Databases:     "only databases 0 to 1023 can hold locks",
 	} {
 		p := Place{1, db}
 		r.Connected(p, r.names(1), "", Replication{}, now)
-		if st, _ := r.Checked(p, "", false, now, now); st.State == Certified || st.Reason != want {
+		if st, _ := r.Checked(p, "", false, now, now); st.State == Voting || st.Reason != want {
 			t.Errorf("database %d is %v: %s", db, st.State, st.Reason)
 		}
 	}
@@ -98,15 +98,15 @@ func TestRosterDatabasesBeyondTheScriptsReachHoldNoLocks(t *testing.T) {
 // A client that asks for a lock in such a database does not make the masters unready for all others.
 func TestRosterADatabaseThatHoldsNoLocksDoesNotCountForReadiness(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	for i := range 3 {
 		p := Place{i, marker.Databases}
 		r.Connected(p, r.names(i), "", Replication{}, now)
 		st, _ := r.Checked(p, "", false, now, now)
 		r.Noted(p, st, now)
 	}
-	if is := r.Status(now); !is.Ready() || r.CertifiedIn(marker.Databases) != 0 {
-		t.Errorf("%+v, and masters %v vote there", is, r.CertifiedIn(marker.Databases))
+	if is := r.Status(now); !is.Ready() || r.VotingIn(marker.Databases) != 0 {
+		t.Errorf("%+v, and masters %v vote there", is, r.VotingIn(marker.Databases))
 	}
 }
 
@@ -115,7 +115,7 @@ func TestRosterProspects(t *testing.T) {
 	now := worldBegan
 	soon, late := now.Add(time.Second), now.Add(time.Minute)
 	r := New(serversNamed(8), false, 0)
-	for i, st := range []Standing{{State: Certified}, {State: Quarantined, Until: late}, {State: Quarantined, Until: soon}, {State: Barred}, {State: Uncertified}} {
+	for i, st := range []Standing{{State: Voting}, {State: Quarantined, Until: late}, {State: Quarantined, Until: soon}, {State: Rejected}, {State: Starting}} {
 		p := Place{i, 0}
 		r.Connected(p, r.names(i), "", Replication{}, now)
 		r.shows(p, "")
@@ -143,25 +143,25 @@ func TestRosterProspects(t *testing.T) {
 	}
 }
 
-func TestRosterIsUnsettledWhileAMasterIsUncertified(t *testing.T) {
+func TestRosterIsUnsettledWhileAMasterIsStarting(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
-	for _, state := range []State{Certified, Quarantined, Barred, Uncertified} {
+	r := votingRoster(3, now)
+	for _, state := range []State{Voting, Quarantined, Rejected, Starting} {
 		r.Noted(Place{1, 3}, Standing{State: state}, now)
-		if got := r.Unsettled(); got != (state == Uncertified) {
+		if got := r.Unsettled(); got != (state == Starting) {
 			t.Errorf("%v: %v", state, got)
 		}
 	}
 }
 
 func TestStatusIsReadyIfAQuorumVotes(t *testing.T) {
-	for certified := range 4 {
+	for voting := range 4 {
 		s := Status{Masters: make([]MasterStatus, 3), Needed: 2}
-		for i := range certified {
-			s.Masters[i].State = Certified
+		for i := range voting {
+			s.Masters[i].State = Voting
 		}
-		if got := s.Ready(); got != (certified >= 2) {
-			t.Errorf("%d of 3 vote: %v", certified, got)
+		if got := s.Ready(); got != (voting >= 2) {
+			t.Errorf("%d of 3 vote: %v", voting, got)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func TestStatusIsReadyIfAQuorumVotes(t *testing.T) {
 // A place has news if its state or reason changes. People are told of another name, too.
 func TestRosterWhatIsNews(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	p := Place{0, 0}
 	r.Drain()
 	noted := func(st Standing) string {
@@ -181,23 +181,23 @@ func TestRosterWhatIsNews(t *testing.T) {
 		is   Standing
 		want string
 	}{
-		{Standing{State: Certified}, "false 0"},
+		{Standing{State: Voting}, "false 0"},
 		{Standing{State: Quarantined, Reason: "x"}, "true 1"},
 		{Standing{State: Quarantined, Reason: "y"}, "true 1"},
 		{Standing{State: Quarantined, Reason: "y", Until: now}, "false 0"},
-		{Standing{State: Uncertified, Reason: "y"}, "true 1"},
+		{Standing{State: Starting, Reason: "y"}, "true 1"},
 	} {
 		if got := noted(row.is); got != row.want {
 			t.Errorf("%d: %s, want %s", i+1, got, row.want)
 		}
 	}
-	if r.SetServer(0, Server{Name: "z"}); noted(Standing{State: Uncertified, Reason: "y"}) != "false 1" {
+	if r.SetServer(0, Server{Name: "z"}); noted(Standing{State: Starting, Reason: "y"}) != "false 1" {
 		t.Error("another name is not told")
 	}
 	if !r.Disconnected(p, "x", now) || r.Disconnected(p, "x", now) {
 		t.Error("a lost connection is news once")
 	}
-	if r.Drain(); noted(Standing{State: Certified}) != "false 0" {
+	if r.Drain(); noted(Standing{State: Voting}) != "false 0" {
 		t.Error("a place that is not connected has news")
 	}
 }
@@ -210,11 +210,11 @@ func TestRosterStatusOfAMaster(t *testing.T) {
 		zero, other Standing
 		want        string
 	}{
-		{Standing{State: Quarantined, Reason: "x", Until: until}, Standing{State: Certified}, "quarantined x 1m0s"},
+		{Standing{State: Quarantined, Reason: "x", Until: until}, Standing{State: Voting}, "quarantined x 1m0s"},
 		{Standing{State: Quarantined, Reason: "x", Until: until}, Standing{State: Quarantined, Reason: "y"}, "quarantined x 1m0s"},
-		{Standing{State: Certified}, Standing{State: Uncertified, Reason: "y", Until: until}, "starting in database 3: y 0s"},
+		{Standing{State: Voting}, Standing{State: Starting, Reason: "y", Until: until}, "starting in database 3: y 0s"},
 	} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		r.Noted(Place{1, 0}, row.zero, now)
 		r.Noted(Place{1, 3}, row.other, now)
 		is := r.Status(now).Masters[1]
@@ -261,7 +261,7 @@ func TestRosterTellsOnceWhyThereIsNoSet(t *testing.T) {
 	}
 	for i := range 2 {
 		r.Connected(Place{i, 0}, r.names(i), "", Replication{}, worldBegan)
-		r.Noted(Place{i, 0}, Standing{State: Certified}, worldBegan)
+		r.Noted(Place{i, 0}, Standing{State: Voting}, worldBegan)
 	}
 	r.Drain()
 	r.reason = "another"
@@ -276,22 +276,22 @@ func TestRosterAPlaceThatIsBeingDialledIsNotSilent(t *testing.T) {
 	}
 }
 
-// changing returns a roster whose masters are certified in many databases, and a function that
+// changing returns a roster whose masters vote in many databases, and a function that
 // changes the state of one place.
 func changing(databases int) (r *Roster, change func()) {
 	now := time.Now()
-	r = certifiedRoster(5, now)
+	r = votingRoster(5, now)
 	for i := range 5 {
 		for db := range databases {
 			p := Place{i, db}
 			r.Connected(p, r.names(i), "", Replication{}, now)
-			r.Noted(p, Standing{State: Certified}, now)
+			r.Noted(p, Standing{State: Voting}, now)
 		}
 	}
 	r.Drain()
-	p, state := Place{2, databases - 1}, Certified
+	p, state := Place{2, databases - 1}, Voting
 	return r, func() {
-		state = Certified + Quarantined - state
+		state = Voting + Quarantined - state
 		r.Noted(p, Standing{State: state}, now)
 		r.Drain()
 	}

@@ -52,7 +52,7 @@ type setProblem struct {
 // tellNoSet logs each reason why there is no set, once the reason has lasted for noSetPause.
 func (r *Roster) tellNoSet(now time.Time) {
 	switch {
-	case r.set != "" || r.CertifiedIn(0).Len() >= quorum.Size(r.masters):
+	case r.set != "" || r.VotingIn(0).Len() >= quorum.Size(r.masters):
 	case r.noSet.reason != r.reason:
 		r.noSet = setProblem{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
@@ -79,12 +79,12 @@ func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
 	return now.Sub(s.silentSince) >= BeatLength
 }
 
-// CertifiedIn returns the masters certified in a database.
-func (r *Roster) CertifiedIn(db int) quorum.Set { return r.are(db, Certified) }
+// VotingIn returns the masters that vote in a database.
+func (r *Roster) VotingIn(db int) quorum.Set { return r.are(db, Voting) }
 
-// FillableIn returns the masters of the set that answer in a database: they are certified, or
+// FillableIn returns the masters of the set that answer in a database: they vote, or are
 // in quarantine. Keys that are written to them stay.
-func (r *Roster) FillableIn(db int) quorum.Set { return r.are(db, Certified, Quarantined) }
+func (r *Roster) FillableIn(db int) quorum.Set { return r.are(db, Voting, Quarantined) }
 
 // are returns the masters that are in one of these states in a database.
 func (r *Roster) are(db int, states ...State) (set quorum.Set) {
@@ -99,7 +99,7 @@ func (r *Roster) are(db int, states ...State) (set quorum.Set) {
 // statusOf returns the state of a master in the worst of its databases, and the longest TTL
 // granted in any of them.
 func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
-	worst, found := Standing{State: Certified}, false
+	worst, found := Standing{State: Voting}, false
 	var longest time.Duration
 	for _, db := range r.dbs {
 		s := r.views[Place{master, db}]
@@ -107,7 +107,7 @@ func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
 			continue
 		}
 		longest = max(longest, s.told.Longest)
-		if db != 0 && s.told.State == Away && s.told.Reason == "" {
+		if db != 0 && s.told.State == Unreachable && s.told.Reason == "" {
 			continue // the database is used for the first time, and is just being dialled
 		}
 		if !found || rank(s.told.State) > rank(worst.State) {
@@ -118,7 +118,7 @@ func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
 		}
 	}
 	if !found {
-		worst = Standing{State: Away, Reason: NotConnected}
+		worst = Standing{State: Unreachable, Reason: NotConnected}
 		if master >= len(r.servers) {
 			worst.Reason = Unlisted
 		}
@@ -131,7 +131,7 @@ func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
 
 // rank orders states from best to worst.
 func rank(s State) int {
-	return slices.Index([]State{Certified, Quarantined, Uncertified, Away, Barred}, s)
+	return slices.Index([]State{Voting, Quarantined, Starting, Unreachable, Rejected}, s)
 }
 
 // Quarantined counts the masters in quarantine in a database, and returns when the first of
@@ -161,10 +161,10 @@ func shownUntil(until, now time.Time) time.Time {
 	return until.Add(time.Second - 1).Truncate(time.Second)
 }
 
-// Unsettled tells whether a connected master is not certified yet, but may be soon.
+// Unsettled tells whether a connected master does not vote yet, but may be soon.
 func (r *Roster) Unsettled() bool {
 	for _, s := range r.views {
-		if s.told.State == Uncertified {
+		if s.told.State == Starting {
 			return true
 		}
 	}
@@ -187,11 +187,11 @@ func (r *Roster) Status(now time.Time) Status {
 	return status
 }
 
-// Prospects are the masters that are certified in a database, those that may be by some time,
+// Prospects are the masters that vote in a database, those that may be by some time,
 // and those of which nothing has been read yet. Moved is when the state of one of them last
 // changed.
 type Prospects struct {
-	Certified, Hopeful, Arriving quorum.Set
+	Voting, Hopeful, Arriving quorum.Set
 
 	Moved time.Time
 }
@@ -207,8 +207,8 @@ func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 		if s == nil || s.connected && !s.read {
 			p.Arriving |= 1 << i
 		}
-		if s != nil && s.told.State == Certified {
-			p.Certified |= 1 << i
+		if s != nil && s.told.State == Voting {
+			p.Voting |= 1 << i
 		}
 		if s == nil || s.told.mayVoteBy(by) {
 			p.Hopeful |= 1 << i
@@ -219,4 +219,4 @@ func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 
 // mayVoteBy tells whether a place may vote by then. An unreachable master may be back in a
 // moment. A stream that has dialled in vain knows better.
-func (st *Standing) mayVoteBy(by time.Time) bool { return st.State != Barred && !st.Until.After(by) }
+func (st *Standing) mayVoteBy(by time.Time) bool { return st.State != Rejected && !st.Until.After(by) }

@@ -10,11 +10,11 @@ import (
 type State uint8
 
 const (
-	Away        State = iota // it is not connected, or does not answer
-	Uncertified              // it is connected, but not known yet to be a member of the set
+	Unreachable State = iota // it is not connected, or does not answer
+	Starting                 // it is connected, but not known yet to be a member of the set
 	Quarantined              // it may have forgotten locks: it is asked, but its votes do not count until a time
-	Certified                // it votes
-	Barred                   // it must not vote: it is of another set, a replica, one server under two names, ..., or it refuses locks
+	Voting                   // it votes
+	Rejected                 // it must not vote: it is of another set, a replica, one server under two names, ..., or it refuses locks
 )
 
 func (s State) String() string {
@@ -40,13 +40,13 @@ func (a Amnesia) String() string {
 type MasterStatus struct {
 	Name   string
 	State  State
-	Reason string    // why it is not certified, for people; empty if it is
+	Reason string    // why it does not vote, for people; empty if it does
 	Until  time.Time // when it will vote again if nothing happens; Quarantined only
 	// Longest is the longest TTL granted in the set, as the master's marker records it.
 	// Together with RestartDelay and MaxQuarantine it determines the length of a quarantine.
 	Longest time.Duration
 	// ClockAhead is by how much its clock is ahead of ours. It is wrong by ClockWithin at
-	// most. Both are 0 if its clock was not read, or if it is Away.
+	// most. Both are 0 if its clock was not read, or if it is Unreachable.
 	ClockAhead, ClockWithin time.Duration
 }
 
@@ -84,20 +84,20 @@ type Change struct {
 
 // Ready tells whether a quorum of masters votes.
 func (s Status) Ready() bool {
-	certified := 0
+	voting := 0
 	for _, m := range s.Masters {
-		if m.State == Certified {
-			certified++
+		if m.State == Voting {
+			voting++
 		}
 	}
-	return certified >= s.Needed
+	return voting >= s.Needed
 }
 
-// Silent is the reason of a connected master that is Away because it does not answer.
+// Silent is the reason of a connected master that is Unreachable because it does not answer.
 const Silent = "it is connected and does not answer"
 
 // Unlisted is the reason of a master on record that this process cannot reach.
 const Unlisted = "it is one of the masters on record, and not in the list of this proxy: reload this proxy with the present list of masters"
 
-// NotConnected is the reason of a master that is Away because it has no connection.
+// NotConnected is the reason of a master that is Unreachable because it has no connection.
 const NotConnected = "it is not connected"

@@ -41,7 +41,7 @@ func Survey(found []Found, now time.Time) []Standing {
 
 func (r *Roster) survey(p Place, f Found, now time.Time) Standing {
 	if !f.Reached {
-		return Standing{State: Away, Reason: NotConnected}
+		return Standing{State: Unreachable, Reason: NotConnected}
 	}
 	if m, ok := marker.Parse(f.Marker); ok && f.Run == "" {
 		f.Run = m.Run

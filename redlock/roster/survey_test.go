@@ -13,21 +13,21 @@ import (
 // Survey judges like a Roster that has read all markers.
 func TestSurvey(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(3, now)
+	r := votingRoster(3, now)
 	clock := time.Duration(now.UnixNano())
 	for name, row := range map[string]struct {
 		change func(*Found)
 		want   State
 		reason string
 	}{
-		"in order":              {func(*Found) {}, Certified, ""},
-		"does not tell its run": {func(f *Found) { f.Run = "" }, Certified, ""},
-		"away":                  {func(f *Found) { f.Reached = false }, Away, NotConnected},
-		"restarted":             {func(f *Found) { f.Run = "another" }, Uncertified, "it has been restarted"},
-		"flushed":               {func(f *Found) { f.Marker = "" }, Uncertified, "its marker is missing"},
-		"a later version":       {func(f *Found) { f.Marker = "redlock-proxy/9 db=0" }, Barred, "its marker is of a later version of this program, so update this proxy; do not delete the key redlock-proxy:master"},
-		"somebody's key":        {func(f *Found) { f.Marker = "hello" }, Barred, "its key redlock-proxy:master is no marker; delete it if no other program needs it, or correct the address if another proxy listens there"},
-		"of another set":        {func(f *Found) { f.Marker = r.another(1, func(m *marker.Marker) { m.Set = "t" }) }, Barred, "it belongs to another set of masters (t, not s)"},
+		"in order":              {func(*Found) {}, Voting, ""},
+		"does not tell its run": {func(f *Found) { f.Run = "" }, Voting, ""},
+		"away":                  {func(f *Found) { f.Reached = false }, Unreachable, NotConnected},
+		"restarted":             {func(f *Found) { f.Run = "another" }, Starting, "it has been restarted"},
+		"flushed":               {func(f *Found) { f.Marker = "" }, Starting, "its marker is missing"},
+		"a later version":       {func(f *Found) { f.Marker = "redlock-proxy/9 db=0" }, Rejected, "its marker is of a later version of this program, so update this proxy; do not delete the key redlock-proxy:master"},
+		"somebody's key":        {func(f *Found) { f.Marker = "hello" }, Rejected, "its key redlock-proxy:master is no marker; delete it if no other program needs it, or correct the address if another proxy listens there"},
+		"of another set":        {func(f *Found) { f.Marker = r.another(1, func(m *marker.Marker) { m.Set = "t" }) }, Rejected, "it belongs to another set of masters (t, not s)"},
 		"in quarantine": {func(f *Found) {
 			f.Marker = r.another(1, func(m *marker.Marker) { m.Set, m.Since, m.Quarantine = "s", clock.Milliseconds(), time.Minute })
 		}, Quarantined, "it may have forgotten locks, and votes again when all of them have ended"},
@@ -41,7 +41,7 @@ func TestSurvey(t *testing.T) {
 		if st := standings[1]; st.State != row.want || st.Reason != row.reason {
 			t.Errorf("%s: %v %q, want %v %q", name, st.State, st.Reason, row.want, row.reason)
 		}
-		if standings[0].State != Certified || standings[2].State != Certified {
+		if standings[0].State != Voting || standings[2].State != Voting {
 			t.Errorf("%s: the others are %v", name, standings)
 		}
 	}
@@ -50,23 +50,23 @@ func TestSurvey(t *testing.T) {
 // A set whose number of masters was never changed must have as many as the list. Otherwise the markers
 // say how many there are.
 func TestSurveyOfAnotherNumber(t *testing.T) {
-	const barred = "its set has 3 masters by its marker, and %d by the list or by other markers; only a reload changes their number"
+	const rejected = "its set has 3 masters by its marker, and %d by the list or by other markers; only a reload changes their number"
 	for _, row := range []struct {
 		joined string
 		listed int
-		want   string // C, U or B for each listed master
+		want   string // V, S or R for each listed master
 		reason string // of the first one
 	}{
-		{"1 1 1", 3, "CCC", ""},
-		{"1 2@b 1", 3, "CCC", ""},
-		{"1 1 1", 4, "BBBU", fmt.Sprintf(barred, 4)},
-		{"1 1 1", 2, "BB", fmt.Sprintf(barred, 2)},
-		{"1 1 1 2@d;1+", 3, "CCC", ""},
-		{"1 1 1 2@d;1+", 4, "CCCC", ""},
-		{"1 1 1 2@d;1=", 3, "CCC", ""},
-		{"1 1 1 1;0.", 3, "CCC", ""},
-		{"1 1 1 1;0.", 4, "CCCU", ""},
-		{"1 1 1 1;0. 1;0.", 2, "CC", ""},
+		{"1 1 1", 3, "VVV", ""},
+		{"1 2@b 1", 3, "VVV", ""},
+		{"1 1 1", 4, "RRRS", fmt.Sprintf(rejected, 4)},
+		{"1 1 1", 2, "RR", fmt.Sprintf(rejected, 2)},
+		{"1 1 1 2@d;1+", 3, "VVV", ""},
+		{"1 1 1 2@d;1+", 4, "VVVV", ""},
+		{"1 1 1 2@d;1=", 3, "VVV", ""},
+		{"1 1 1 1;0.", 3, "VVV", ""},
+		{"1 1 1 1;0.", 4, "VVVS", ""},
+		{"1 1 1 1;0. 1;0.", 2, "VV", ""},
 	} {
 		joined := members.List(strings.Fields(row.joined))
 		found := make([]Found, row.listed)
@@ -79,7 +79,7 @@ func TestSurveyOfAnotherNumber(t *testing.T) {
 		}
 		got, reason := "", ""
 		for i, st := range Survey(found, worldBegan) {
-			if got += string("AUQCB"[st.State]); i == 0 {
+			if got += string("USQVR"[st.State]); i == 0 {
 				reason = st.Reason
 			}
 		}

@@ -94,7 +94,7 @@ func TestATokenOfAFormerSetIsNotWrittenToAnother(t *testing.T) {
 
 // More than a thousand tokens a second may have been given, so the time in ms may be less than the last.
 func TestATokenThatIsKnownIsNotLowered(t *testing.T) {
-	r := certifiedRoster(3, worldBegan)
+	r := votingRoster(3, worldBegan)
 	r.token = 1 << 50
 	if got := r.tokenLearned(Place{}, Emptied, time.Now().Add(2*time.Hour), worldBegan); got != 1<<50 {
 		t.Errorf("it is %d", got)

@@ -39,7 +39,7 @@ func TestALostTTLIsRememberedByTheSlowestClock(t *testing.T) {
 // A master that recorded a long TTL goes away, and another one forgets.
 func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
+	r := votingRoster(5, now)
 	long := r.marker(Place{0, 0}, "s", 0, time.Now())
 	long.Longest = 5 * time.Minute
 	r.shows(Place{0, 0}, long.String())
@@ -56,7 +56,7 @@ func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 // All masters forget while a process starts that has read one of them. It begins a new set.
 func TestRosterWhatWasReadBeforeASetWasKnownIsRemembered(t *testing.T) {
 	now := time.Now()
-	long := certifiedRoster(3, now).marker(Place{0, 0}, "s", 0, now)
+	long := votingRoster(3, now).marker(Place{0, 0}, "s", 0, now)
 	long.Longest = 5 * time.Minute
 	r := New(serversNamed(3), false, 0)
 	r.limits = rosterLimits
@@ -79,7 +79,7 @@ func TestRosterWhatWasReadBeforeASetWasKnownIsRemembered(t *testing.T) {
 func TestRosterWhatDatabase0TellsIsLostBySWAPDB(t *testing.T) {
 	now := time.Now()
 	for name, lived := range map[string]bool{"it had read the TTL": true, "it has just started": false} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		for i := range 2 {
 			p := Place{i, 0}
 			long := r.marker(p, "s", 0, now)
@@ -128,7 +128,7 @@ func TestRosterARecordThatIsReplacedIsRemembered(t *testing.T) {
 		"it was of a run that is lost":           {"another", func(m *marker.Marker) { m.Run = "another" }, 0},
 		"it was lost and written in a new epoch": {"a", func(m *marker.Marker) { m.Since, m.Epoch = 1, 2 }, 5 * time.Minute},
 	} {
-		r := certifiedRoster(3, now)
+		r := votingRoster(3, now)
 		p := Place{0, 0}
 		m := r.views[p].marker
 		m.Longest = 5 * time.Minute
