@@ -152,7 +152,7 @@ func (j *Journal) state(status func() redlock.Status, now time.Time) State {
 	s := State{Status: status()}
 	all := slices.Concat(s.Status.Masters, s.Status.Others)
 	for _, of := range all {
-		if m.isUpToDate(told) {
+		if m.isNews(of, told) {
 			j.stands(of, now)
 		}
 	}
@@ -179,11 +179,13 @@ func (j *Journal) state(status func() redlock.Status, now time.Time) State {
 	return s
 }
 
-// isUpToDate tells whether no state was told since a status was read. An older one would contradict it.
-func (m *masters) isUpToDate(told int) bool {
+// isNews tells whether a state that was read is to be remembered. It is not if others were told since: it
+// may be older. Nor is it if nothing was told of an unreachable master yet, because that is just being
+// dialled.
+func (m *masters) isNews(s redlock.MasterStatus, told int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.told == told
+	return m.told == told && (s.State != redlock.Unreachable || m.of(s.Name).now.Name != "")
 }
 
 // stands remembers, logs and counts a master's state.

@@ -251,6 +251,18 @@ func TestAnOldStatusChangesNothing(t *testing.T) {
 	}
 }
 
+// A master that is just being dialled is not told as unreachable, also if somebody looks meanwhile.
+func TestAStartIsNoAbsence(t *testing.T) {
+	w := newTold()
+	w.Masters(func() redlock.Status {
+		return redlock.Status{Masters: []redlock.MasterStatus{{Name: "m1", State: redlock.Unreachable, Reason: "it is not connected"}}}
+	})
+	w.tell(redlock.Voting, "")
+	if strings.Contains(w.log.String(), "unreachable") || len(w.Events()) > 0 || !slices.Equal(w.standings, []string{"voting"}) {
+		t.Errorf("%d events, counted as %q, and the log is\n%s", len(w.Events()), w.standings, w.log.String())
+	}
+}
+
 // Remembering each vote and each command allocates nothing.
 func TestCountingDoesNotAllocate(t *testing.T) {
 	w := newTold()
