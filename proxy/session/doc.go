@@ -38,7 +38,7 @@
 // A session is sequential code in a task of the loop (redlock/loop). The loop reads the client,
 // appends the replies, and writes them at the end of a round. The session parks while it waits for
 // the upstream's replies, for votes, or for a client that does not read. When it waits for input, its task
-// returns, so that an idle session has no stack, and the loop calls it again. A session
+// returns, so that an idle session has no stack, and the loop calls it again. It also ends there. A session
 // leaves the loop before anything that may block, such as a TLS handshake. A goroutine of its own
 // then runs it until ReadMore, which brings it back.
 //

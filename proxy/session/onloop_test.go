@@ -7,8 +7,10 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
@@ -55,8 +57,8 @@ func (e *echo) endsOnLoop() <-chan bool {
 	return ended
 }
 
-// A session that owes nothing ends on the loop. So a crowd that leaves makes no goroutines, which
-// would keep the loop from running.
+// A session ends on the loop. So a crowd that leaves makes no goroutines, which would keep the loop from
+// running.
 func TestIdleSessionEndsOnTheLoop(t *testing.T) {
 	for _, command := range []string{"A 1\r\n", "BUSY 1\r\n"} {
 		s, client := start(t, io.Discard)
@@ -70,32 +72,21 @@ func TestIdleSessionEndsOnTheLoop(t *testing.T) {
 	}
 }
 
-// So does one whose upstream has answered everything.
-func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
-	server, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	left := make(chan error, 1)
-	go func() {
-		c, err := server.Accept()
-		for buf := make([]byte, 100); err == nil; {
-			if _, err = c.Read(buf); err == nil {
-				_, err = io.WriteString(c, wire.Pong)
-			}
-		}
-		left <- err
-	}()
-	s, client := start(t, io.Discard)
+// startForwarding starts a session that forwards every command, to an upstream that serve plays. ended tells
+// whether it ended on the loop.
+func startForwarding(t *testing.T, serve func(net.Conn)) (s *echo, client net.Conn, ended <-chan bool) {
+	t.Helper()
+	s, client = start(t, io.Discard)
 	ask(t, client, "A 1\r\n", "+1\r\n")
 	s.Env.Active.Replace(func(now config.Settings) config.Settings {
-		now.DialUpstream = func(ctx context.Context) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", server.Addr().String())
+		now.DialUpstream = func(context.Context) (net.Conn, error) {
+			near, far := proxytest.Pair(t)
+			go serve(far)
+			return near, nil
 		}
 		return now
 	})
-	ended := s.endsOnLoop()
+	ended = s.endsOnLoop()
 	s.Env.Loop.Do(func() {
 		s.perform = func(cmd wire.Command) {
 			if _, failure := s.Open(s.Env.Active.Load().DialUpstream, &upstream.Login{}); failure == nil {
@@ -103,12 +94,43 @@ func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
 			}
 		}
 	})
-	ask(t, client, "*1\r\n$4\r\nPING\r\n", wire.Pong)
-	_ = client.Close()
-	if onLoop := <-ended; !onLoop {
-		t.Error("it ended elsewhere")
-	}
-	if err := <-left; err != io.EOF {
-		t.Errorf("the upstream's connection ended with %v", err)
+	return s, client, ended
+}
+
+// So does one whose upstream has answered everything, and one whose upstream answers after the client's end.
+func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
+	const ping = "*1\r\n$4\r\nPING\r\n"
+	for _, late := range []bool{false, true} {
+		may, left := make(chan struct{}, 2), make(chan error, 1)
+		may <- struct{}{} // the login
+		s, client, ended := startForwarding(t, func(c net.Conn) {
+			var err error
+			for buf := make([]byte, 100); err == nil; {
+				if _, err = c.Read(buf); err == nil {
+					<-may
+					_, err = io.WriteString(c, wire.Pong)
+				}
+			}
+			_ = c.Close()
+			left <- err
+		})
+		request := ping
+		if late {
+			_, _ = io.WriteString(client, ping)
+			_ = client.(*net.TCPConn).CloseWrite()
+			for !s.HasEnded(ClientGone) {
+				time.Sleep(time.Millisecond)
+			}
+			request = ""
+		}
+		may <- struct{}{}
+		ask(t, client, request, wire.Pong)
+		_ = client.Close()
+		if onLoop := <-ended; !onLoop {
+			t.Errorf("late: %v: it ended elsewhere", late)
+		}
+		if err := <-left; err != io.EOF {
+			t.Errorf("late: %v: the upstream's connection ended with %v", late, err)
+		}
 	}
 }

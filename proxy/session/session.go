@@ -263,34 +263,20 @@ func (s *Session) mustEnd() bool {
 
 // Finish delivers every reply that is ready or pending at the upstream.
 func (s *Session) Finish() {
-	if s.owesNothing() {
-		return
-	}
-	s.task.Leave()
 	s.settleAsked()
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)
 	}
 	s.Send()
 	s.Flush()
-	if s.running.Err() == nil {
+	if s.running.Err() == nil && !s.up.ClosesAtOnce() {
 		s.up.Finish()
 	}
 	s.sock.Load().AwaitSent()
 }
 
-// owesNothing tells whether the session can end without waiting for anybody. A crowd that leaves
-// at once must not become a crowd of goroutines.
-func (s *Session) owesNothing() bool {
-	sock := s.sock.Load()
-	return sock == nil || s.up.ClosesAtOnce() && len(s.pending)+len(s.asked) == 0 && s.batch.Empty() && s.lastReply() == "" && sock.Waiting() == 0
-}
-
 // Release closes everything, whatever state the session is in. It is the last call.
 func (s *Session) Release() {
-	if !s.owesNothing() {
-		s.task.Leave()
-	}
 	s.gone()
 	if sock := s.sock.Load(); sock != nil {
 		sock.Close()
