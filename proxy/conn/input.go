@@ -21,8 +21,7 @@ var (
 // then leaves, nobody notices before the session reads again.
 const aheadLimit = 1 << 20
 
-// unmindedLimit is the bound if no minder has begun. Then the session waits for a client that does not
-// read, and it does not matter whether that client leaves.
+// unmindedLimit is the bound before the minder looks: most waits are over by then.
 const unmindedLimit = 32 << 10
 
 // An Input holds the bytes that a client sent and the session has not consumed. It is the Reader of the
@@ -35,15 +34,14 @@ type Input struct {
 	from   *Socket // nil until Begin
 	minder *Minder
 
-	buf      []byte             // nil: nothing is unread
-	start    int                // buf[start:end] is unread
-	end      int                // also guarded by mu while filling
-	borrowed *[LargeBuffer]byte // buf's array if it belongs to the pool
-	pooled   *[SmallBuffer]byte // the same for a small one
-	reserved int                // bytes of the budget that a large buf takes
-	trusted  bool               // the usual large buffer is never refused
-	consumed int64              // bytes ever consumed
-	need     int                // length of the unfinished command in bytes; 0 if unknown
+	buf      []byte  // nil: nothing is unread
+	start    int     // buf[start:end] is unread
+	end      int     // also guarded by mu while filling
+	borrowed *buffer // of buf
+	reserved int     // bytes of the budget that a large buf takes
+	trusted  bool    // the usual large buffer is never refused
+	consumed int64   // bytes ever consumed
+	need     int     // length of the unfinished command in bytes; 0 if unknown
 
 	mu       sync.Mutex // guards all below, and buf while filling
 	ahead    []byte     // came while the session was busy
@@ -51,7 +49,7 @@ type Input struct {
 	filling  bool       // from a Fill until EndFill; what comes belongs into buf
 	paused   bool       // the loop does not read
 	released bool       // Release was called
-	minded   bool       // the minder has begun
+	minded   bool       // the minder looks after the client
 }
 
 // NewInput makes an empty input of a client that has not logged in. Its large buffers count against
@@ -146,7 +144,9 @@ func (in *Input) Received(p []byte) {
 		return
 	}
 	if in.filling {
-		p = p[in.take(p):]
+		if p = p[in.take(p):]; len(p) == 0 && len(in.Unread()) < in.need && in.end < len(in.buf) {
+			return // the session could do nothing yet
+		}
 	}
 	if len(p) > 0 {
 		in.budget.Use(len(p)) // they have been read, so they cannot be refused
@@ -184,8 +184,8 @@ func (in *Input) take(p []byte) (n int) {
 	switch {
 	case len(p) <= len(in.buf)-in.end || len(in.buf) >= LargeBuffer:
 	case in.buf == nil && len(p) <= SmallBuffer:
-		in.pooled = smallBuffers.Get().(*[SmallBuffer]byte)
-		in.buf = in.pooled[:]
+		in.borrowed = borrow(SmallBuffer)
+		in.buf = in.borrowed.bytes
 	default:
 		_ = in.grow() // to a large one; if that fails, the next Fill does
 	}
@@ -245,9 +245,7 @@ func (in *Input) grow() error {
 			return ErrNoMemory
 		}
 		in.budget.Use(LargeBuffer)
-		large := largeBuffers.Get().(*[LargeBuffer]byte)
-		in.replace(large[:], LargeBuffer)
-		in.borrowed = large
+		in.replace(borrow(LargeBuffer))
 		return nil
 	}
 	if int64(len(in.Unread())) > in.most {
@@ -255,21 +253,21 @@ func (in *Input) grow() error {
 	}
 	size := 2 * len(in.buf)
 	if in.need > len(in.buf) {
-		size = min(size, in.need)
+		size = min(4*size, in.need) // each step copies what has come
 	}
-	size = int(min(int64(size), max(in.most, LargeBuffer)+1))
+	size = roundUp(int(min(int64(size), max(in.most, LargeBuffer)+1)))
 	if !in.budget.Reserve(size) {
 		return ErrNoMemory
 	}
-	in.replace(make([]byte, size), size)
+	in.replace(borrow(size))
 	return nil
 }
 
 // replace moves the unread bytes to a larger buffer.
-func (in *Input) replace(buf []byte, reserved int) {
-	n := copy(buf, in.Unread())
+func (in *Input) replace(larger *buffer) {
+	n := copy(larger.bytes, in.Unread())
 	in.giveBack()
-	in.buf, in.end, in.reserved = buf, n, reserved
+	in.borrowed, in.buf, in.end, in.reserved = larger, larger.bytes, n, len(larger.bytes)
 }
 
 // Release gives all memory back. The input must not be used afterwards.
@@ -284,12 +282,7 @@ func (in *Input) Release() {
 
 // giveBack gives the buffer back. What is unread is lost.
 func (in *Input) giveBack() {
-	if in.borrowed != nil {
-		largeBuffers.Put(in.borrowed)
-	}
-	if in.pooled != nil {
-		smallBuffers.Put(in.pooled)
-	}
+	in.borrowed.giveBack()
 	in.budget.Release(in.reserved)
-	in.buf, in.start, in.end, in.borrowed, in.pooled, in.reserved = nil, 0, 0, nil, nil, 0
+	in.buf, in.start, in.end, in.borrowed, in.reserved = nil, 0, 0, nil, 0
 }

@@ -89,6 +89,38 @@ func TestInputIsReadWhereMemoryIsShort(t *testing.T) {
 	}
 }
 
+// A session is not woken before it can do something: a long command has come, or its buffer is full.
+func TestLongCommandWakesItsSessionSeldom(t *testing.T) {
+	const length = 900_000
+	turns, done := 0, make(chan struct{})
+	client := adopted(t, NewBudget(func() int64 { return 1 << 30 }), func(task *loop.Task, in *Input) {
+		defer close(done)
+		defer in.Release()
+		for len(in.Unread()) < length {
+			in.Expect(length)
+			if err := in.Fill(); errors.Is(err, ErrNothing) {
+				task.Park()
+				in.EndFill()
+				turns++
+			} else if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	if _, err := client.Write(make([]byte, length)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("it does not come")
+	}
+	if turns > 6 {
+		t.Errorf("the session is woken %d times", turns)
+	}
+}
+
 // Silence counts only while the loop reads.
 func TestNoSilencePassesWhileNothingIsRead(t *testing.T) {
 	done := make(chan struct{})

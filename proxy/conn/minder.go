@@ -27,6 +27,7 @@ type Minder struct {
 
 	mu       sync.Mutex  // held by look; guards all below
 	begun    bool        // Begin was called and not End
+	minds    bool        // the loop reads far ahead
 	told     bool        // the session knows that its client has ended
 	timer    *time.Timer // nil: it does not run
 	wait     uint64      // counts waits
@@ -50,7 +51,6 @@ func NewMinder(in *Input, session Minded) *Minder { return &Minder{in: in, sessi
 
 // Begin is called before the session waits. ready tells whether replies are ready.
 func (m *Minder) Begin(ready bool) {
-	m.in.setMinded(true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.begun = true
@@ -65,9 +65,12 @@ func (m *Minder) Begin(ready bool) {
 // End returns once look has let go of everything, which does not take long. It may be called again.
 func (m *Minder) End() {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.begun = false
-	m.mu.Unlock()
-	m.in.setMinded(false)
+	if m.minds {
+		m.minds = false
+		m.in.setMinded(false)
+	}
 }
 
 // clientEnded is called on the loop. left means that the client reads no more, either. Then look
@@ -114,6 +117,10 @@ func (m *Minder) look() {
 		return
 	}
 	m.session.Flush()
+	if !m.minds { // the client's end may come behind much else
+		m.minds = true
+		m.in.setMinded(true)
+	}
 	err := m.in.ended()
 	if err == nil || m.told {
 		return

@@ -177,6 +177,13 @@ func (s *Socket) failed() error {
 	return s.over
 }
 
+// Send sends p without a copy. It returns when that is done or the connection is over. Only the task calls it.
+func (s *Socket) Send(p []byte) {
+	s.written.Add(int64(len(p)))
+	s.on.Lend(p)
+	s.AwaitSent()
+}
+
 // AwaitSent returns when nothing waits to be sent, or the connection is over. Only the task calls it.
 func (s *Socket) AwaitSent() {
 	for s.on.Waiting() > 0 && s.failed() == nil && s.on.Drain() > 0 {

@@ -72,18 +72,14 @@ func TestIdleSessionEndsOnTheLoop(t *testing.T) {
 	}
 }
 
-// startForwarding starts a session that forwards every command, to an upstream that serve plays. ended tells
-// whether it ended on the loop.
-func startForwarding(t *testing.T, serve func(net.Conn)) (s *echo, client net.Conn, ended <-chan bool) {
+// startForwarding starts a session that forwards every command to an upstream. ended tells whether it ended on
+// the loop.
+func startForwarding(t *testing.T, near net.Conn) (s *echo, client net.Conn, ended <-chan bool) {
 	t.Helper()
 	s, client = start(t, io.Discard)
 	ask(t, client, "A 1\r\n", "+1\r\n")
 	s.Env.Active.Replace(func(now config.Settings) config.Settings {
-		now.DialUpstream = func(context.Context) (net.Conn, error) {
-			near, far := proxytest.Pair(t)
-			go serve(far)
-			return near, nil
-		}
+		now.DialUpstream = func(context.Context) (net.Conn, error) { return near, nil }
 		return now
 	})
 	ended = s.endsOnLoop()
@@ -103,17 +99,19 @@ func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		may, left := make(chan struct{}, 2), make(chan error, 1)
 		may <- struct{}{} // the login
-		s, client, ended := startForwarding(t, func(c net.Conn) {
+		near, server := proxytest.Pair(t)
+		go func() {
 			var err error
 			for buf := make([]byte, 100); err == nil; {
-				if _, err = c.Read(buf); err == nil {
+				if _, err = server.Read(buf); err == nil {
 					<-may
-					_, err = io.WriteString(c, wire.Pong)
+					_, err = io.WriteString(server, wire.Pong)
 				}
 			}
-			_ = c.Close()
+			_ = server.Close()
 			left <- err
-		})
+		}()
+		s, client, ended := startForwarding(t, near)
 		request := ping
 		if late {
 			_, _ = io.WriteString(client, ping)
@@ -133,4 +131,27 @@ func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
 			t.Errorf("late: %v: the upstream's connection ended with %v", late, err)
 		}
 	}
+}
+
+// A client that leaves while its upstream takes no commands is noticed, so its lock commands end.
+func TestClientLeavesAStuckUpstream(t *testing.T) {
+	near, server := net.Pipe() // has no room
+	t.Cleanup(func() { _ = server.Close() })
+	go func() {
+		_, _ = server.Read(make([]byte, 100)) // the login
+		_, _ = io.WriteString(server, wire.Pong)
+	}()
+	s, client, _ := startForwarding(t, near)
+	go func() {
+		for range 4 { // more than is read ahead at once
+			_, _ = fmt.Fprintf(client, "*2\r\n$4\r\nECHO\r\n$100000\r\n%s\r\n", strings.Repeat("x", 100_000))
+		}
+		_ = client.Close()
+	}()
+	select {
+	case <-s.Context().Done():
+	case <-time.After(time.Minute):
+		t.Error("it is not noticed")
+	}
+	s.End(CutOff)
 }

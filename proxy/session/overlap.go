@@ -108,11 +108,11 @@ func (s *Session) settleAsked() {
 func (s *Session) settleFirst() {
 	a := s.asked[0]
 	if !a.done.Load() {
-		s.minder.Begin(len(s.pending) > 0)
-		for !a.done.Load() {
-			s.task.Park()
-		}
-		s.minder.End()
+		s.whileMinded(func() {
+			for !a.done.Load() {
+				s.task.Park()
+			}
+		})
 	}
 	s.asked[0], s.asked = nil, s.asked[1:]
 	s.Env.Budget.Release(len(a.bytes))

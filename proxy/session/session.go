@@ -71,7 +71,9 @@ func New(running context.Context, env *Env, id int64, client net.Conn) *Session 
 	s.in = conn.NewInput(env.Budget)
 	s.decoder = wire.NewDecoder(wire.RedisLimits)
 	s.decoder.Charge = env.Budget.Charge
-	s.up = upstream.NewMember(upstream.Options{Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer }})
+	s.up = upstream.NewMember(upstream.Options{
+		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer }, Waiting: s.whileMinded,
+	})
 	s.batch = upstream.NewBatch(s.up, s.in, s.beforeSend)
 	s.ctx, s.gone = context.WithCancel(running)
 	s.minder = conn.NewMinder(s.in, minded{s})

@@ -74,13 +74,10 @@ func (s *Session) Settle() bool {
 func (s *Session) Settled() (replies []byte, ok bool) {
 	s.settleAsked()
 	s.Send()
-	waits := !s.up.Drained()
-	if waits {
-		s.minder.Begin(len(s.pending) > 0)
-	}
-	replies, ok = s.up.Wait()
-	if waits {
-		s.minder.End()
+	if s.up.Drained() {
+		replies, ok = s.up.Wait()
+	} else {
+		s.whileMinded(func() { replies, ok = s.up.Wait() })
 	}
 	if !ok {
 		s.End(UpstreamGone)
@@ -171,9 +168,8 @@ func serverOf(s *config.Settings) upstream.Server {
 // returns false if the session must end instead.
 func (s *Session) CloseUpstream() bool {
 	s.Send()
-	s.minder.Begin(len(s.pending) > 0)
-	whole := s.up.CloseOwn()
-	s.minder.End()
+	whole := false
+	s.whileMinded(func() { whole = s.up.CloseOwn() })
 	if !whole {
 		s.End(UpstreamGone)
 	}

@@ -20,8 +20,13 @@ func (s *Session) Parked(wait func(context.Context)) {
 	if s.parked == nil {
 		s.parked = loop.NewContext(s.ctx, s.task)
 	}
+	s.whileMinded(func() { wait(s.parked) })
+}
+
+// whileMinded calls wait while the minder minds the client.
+func (s *Session) whileMinded(wait func()) {
 	s.minder.Begin(len(s.pending) > 0)
-	wait(s.parked)
+	wait()
 	s.minder.End()
 }
 

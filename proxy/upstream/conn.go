@@ -19,11 +19,10 @@ const (
 	// drainSilence bounds the silence of a server to which no more commands will go.
 	// After it, the connection is closed.
 	drainSilence = 10 * time.Second
-	// chunk is the most bytes of a long command that are sent at once.
-	chunk = 64 << 10
-	// mostUnsent bounds the bytes that wait to be sent on a shared connection. While there are more,
-	// Write waits. On a member's own connection chunk does.
+	// mostUnsent bounds the bytes that wait to be sent on a shared connection, and ownUnsent those on a
+	// member's own. While there are more, Write waits.
 	mostUnsent = 1 << 20
+	ownUnsent  = 64 << 10
 )
 
 // A Conn is a logged-in connection to the ordinary Redis. Its members write to it. The loop gives
@@ -108,13 +107,17 @@ func (c *Conn) enter(m *Member, commands []byte, expected []Expectation) bool {
 	return true
 }
 
+// isFull tells whether much waits to be sent.
+func (c *Conn) isFull() bool {
+	if c.only != nil {
+		return c.sock.Waiting() > ownUnsent
+	}
+	return c.sock.Waiting() > mostUnsent
+}
+
 // awaitRoom returns when little waits to be sent, or the connection or the member has ended.
 func (c *Conn) awaitRoom(m *Member) {
-	most := mostUnsent
-	if c.only != nil {
-		most = chunk
-	}
-	for c.sock.Waiting() > most && !c.over.Load() && !m.gone.Load() && c.sock.WhenRoom(m.unpark) {
+	for c.isFull() && !c.over.Load() && !m.gone.Load() && c.sock.WhenRoom(m.unpark) {
 		m.task.Park()
 	}
 }

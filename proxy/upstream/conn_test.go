@@ -2,12 +2,14 @@ package upstream
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +64,7 @@ type ownRig struct {
 	events   *recorder
 	memory   *conn.Budget
 	clock    *conn.Clock
+	waited   atomic.Int32 // how often a Write did
 	known    bool
 	failure  *Failure
 }
@@ -99,7 +102,8 @@ func open(t *testing.T, login *Login, answers ...string) *ownRig {
 		t.Fatal(err)
 	}
 	pool := NewPool(r.clock, r.memory, l, func(err error) { t.Error(err) })
-	r.Member = NewMember(Options{Owner: r.events, Pool: pool, Captures: func() int64 { return 100_000 }})
+	waiting := func(wait func()) { r.waited.Add(1); wait() }
+	r.Member = NewMember(Options{Owner: r.events, Pool: pool, Captures: func() int64 { return 100_000 }, Waiting: waiting})
 	r.Begin(proxytest.Task(t, l), conn.NewWriter(client))
 	r.known, r.failure = r.Open(context.Background(), dial, login)
 	await(t, "the login's end", played)
@@ -261,6 +265,39 @@ func TestClientLeavesInsideAReply(t *testing.T) {
 		t.Errorf("it tells %q", r.events.told())
 	}
 	r.Member.client.Lock()
+}
+
+// A long command is sent as it is, so Write returns when nobody uses its bytes any more. The owner is told that it
+// waits, because the client may leave meanwhile.
+func TestLongWriteKeepsItsBytes(t *testing.T) {
+	r := opened(t)
+	long := bytes.Repeat([]byte("x"), 1<<20)
+	read := make(chan string)
+	go func() {
+		got := make([]byte, len(long)+1)
+		_, _ = io.ReadFull(r.requests, got)
+		read <- string(got)
+	}()
+	r.Expect(Expectation{Count: 1})
+	r.Write(long)
+	clear(long)
+	r.Expect(Expectation{Count: 1})
+	r.Write([]byte("y"))
+	if got := <-read; got != strings.Repeat("x", 1<<20)+"y" || r.waited.Load() == 0 {
+		t.Errorf("%d bytes come, the first of which is %q; it waited %d times", len(got), got[0], r.waited.Load())
+	}
+	written := make(chan struct{})
+	go func() { // the server reads no more
+		defer close(written)
+		r.Expect(Expectation{Count: 1})
+		r.Write(make([]byte, 64<<20))
+	}()
+	eventually(t, "much waits", func() bool { return r.Own().sock.Waiting() > 0 })
+	r.Abandon()
+	await(t, "Write's end", written)
+	if !r.Failed() {
+		t.Error("the rest is said to be sent")
+	}
 }
 
 // Finish waits for the remaining replies of the upstream. Close ends one that is silent

@@ -43,6 +43,7 @@ type Options struct {
 	Owner    Owner
 	Pool     *Pool
 	Captures func() int64 // the most bytes of replies that Wait returns
+	Waiting  func(func()) // calls a function that waits until the server takes more
 }
 
 // A Member is one session's part in the connections to the ordinary Redis. At any time it has none, one
@@ -179,21 +180,20 @@ func (m *Member) Expect(e Expectation) {
 // connection has ended, the member fails.
 func (m *Member) Write(p []byte) {
 	c := m.conn.Load()
-	c.awaitRoom(m)
-	first := p
-	if c.only != nil {
-		first = p[:min(len(p), chunk)]
+	if c.isFull() {
+		m.Waiting(func() { c.awaitRoom(m) })
 	}
-	entered := c.enter(m, first, m.expected)
+	var long []byte // is sent without a copy
+	if c.only != nil && len(p) > ownUnsent {
+		p, long = nil, p
+	}
+	entered := c.enter(m, p, m.expected)
 	m.expected = m.expected[:0]
-	for rest := p[len(first):]; entered && len(rest) > 0 && !c.over.Load(); {
-		c.awaitRoom(m)
-		n := min(len(rest), chunk)
-		_ = c.sock.Append(rest[:n])
-		rest = rest[n:]
-	}
-	if !entered {
+	switch {
+	case !entered:
 		m.fail()
+	case long != nil:
+		m.Waiting(func() { c.sock.Send(long) })
 	}
 }
 

@@ -121,7 +121,7 @@ func (r *rig) member(index int) *fakeMember {
 		r.t.Fatal(err)
 	}
 	owner := &fakeOwner{client: sock}
-	m := &fakeMember{Member: NewMember(Options{Owner: owner, Pool: r.Pool}), t: r.t, client: far, owner: owner}
+	m := &fakeMember{Member: NewMember(Options{Owner: owner, Pool: r.Pool, Waiting: func(wait func()) { wait() }}), t: r.t, client: far, owner: owner}
 	m.Begin(proxytest.Task(r.t, r.loop), conn.NewWriter(sock))
 	m.index = index
 	r.t.Cleanup(func() { sock.Close(); m.Close() })

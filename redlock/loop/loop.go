@@ -11,7 +11,7 @@ import (
 // These bound a round, so that nobody waits long for the next one. Commands are also sent only at
 // the end of a round, so during a long one the masters and the upstream have nothing to do.
 const (
-	readSize   = 16 << 10 // bytes read from a socket
+	readSize   = 32 << 10 // bytes read from a socket
 	mostEvents = 256      // sockets that become ready
 	mostFirst  = 64       // reads from sockets with ReadFirst
 	mostReads  = 32       // reads from sockets that bring little

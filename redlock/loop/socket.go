@@ -2,6 +2,7 @@ package loop
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -9,7 +10,7 @@ import (
 // A Receiver gets what comes from a socket. The loop calls it, so its methods must be short and
 // must not block.
 type Receiver interface {
-	// Received gets at most 16 KiB. The bytes are valid during the call only.
+	// Received gets at most 32 KiB. The bytes are valid during the call only.
 	Received(p []byte)
 	// Ended is called with io.EOF when the other side sends no more. What waits is still sent,
 	// and Write goes on. It is called with another error when the connection is over: after
@@ -54,10 +55,13 @@ type Socket struct {
 	sent        int     // bytes of sending that the source has taken
 }
 
-// A buffer is bytes to send. They go back to the loop's pool.
-type buffer struct{ bytes []byte }
+// A buffer is bytes to send. They go back to the loop's pool, unless they are lent.
+type buffer struct {
+	bytes []byte
+	lent  bool
+}
 
-const keptBuffer = 64 << 10 // larger ones are not pooled
+const keptBuffer = 256 << 10 // larger ones are not pooled
 
 // Adopt takes a connection over. It begins paused, and reads nothing yet. The kernel polls it if it
 // can. Otherwise two goroutines pump its bytes, with TLS around them or in a pipe. Those of a Simulated
@@ -101,12 +105,27 @@ func (s *Socket) Write(p []byte) (waiting int) {
 	}
 	if s.out == nil {
 		s.out = s.loop.takeBuffer()
+	} else if s.out.lent {
+		s.out = &buffer{bytes: slices.Clone(s.out.bytes)}
 	}
 	s.out.bytes = append(s.out.bytes, p...)
 	s.waiting += len(p)
 	waiting = s.waiting
 	s.unlockAndQueue()
 	return waiting
+}
+
+// Lend is Write, and may take no copy: p must stay as it is until nothing waits, or Ended had its last call.
+func (s *Socket) Lend(p []byte) {
+	s.mu.Lock()
+	if _, polled := s.source.(*descriptor); !polled || s.closed || s.shutWrite || s.out != nil {
+		s.mu.Unlock()
+		s.Write(p)
+		return
+	}
+	s.out = &buffer{bytes: p, lent: true}
+	s.waiting += len(p)
+	s.unlockAndQueue()
 }
 
 // Waiting is the number of bytes that were not sent yet. A kernel that polls the connection may still
@@ -201,7 +220,7 @@ func (l *Loop) takeBuffer() *buffer {
 }
 
 func (l *Loop) putBuffer(b *buffer) {
-	if b != nil && cap(b.bytes) <= keptBuffer {
+	if b != nil && !b.lent && cap(b.bytes) <= keptBuffer {
 		b.bytes = b.bytes[:0]
 		l.buffers.Put(b)
 	}
