@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,43 @@ func TestLongPipelineLetsOthersIn(t *testing.T) {
 		}
 	})
 	ask(t, client, strings.Repeat("A 1\r\n", count), strings.Repeat("+1\r\n", count))
+	if before := <-performed; before > mostCommands {
+		t.Errorf("%d commands of the pipeline came before anything else", before)
+	}
+}
+
+// So does one whose pipeline was read ahead, and comes in pieces of a few commands each.
+func TestPipelineThatWasReadAheadLetsOthersIn(t *testing.T) {
+	const count = 1000
+	command := "A " + strings.Repeat("x", 500) + " 1\r\n"
+	s, client := start(t, io.Discard)
+	ask(t, client, "A 1\r\n", "+1\r\n")
+	var open atomic.Bool
+	performed := make(chan int, 1)
+	s.Env.Loop.Do(func() {
+		count := 0
+		s.perform = func(cmd wire.Command) {
+			if string(cmd.Args[0]) == "WAIT" {
+				s.Parked(func(context.Context) {
+					for !open.Load() {
+						s.task.Park()
+					}
+				})
+				return
+			}
+			if count++; count == 1 {
+				s.Env.Loop.Do(func() { performed <- count })
+			}
+			s.answer(cmd)
+		}
+	})
+	go func() { _, _ = io.WriteString(client, "WAIT\r\n"+strings.Repeat(command, count)) }()
+	for s.Env.Budget.InUse() < count*400 { // most of it
+		time.Sleep(time.Millisecond)
+	}
+	open.Store(true)
+	s.sock.Load().Unpark()
+	ask(t, client, "", strings.Repeat("+1\r\n", count))
 	if before := <-performed; before > mostCommands {
 		t.Errorf("%d commands of the pipeline came before anything else", before)
 	}

@@ -39,7 +39,7 @@ type Session struct {
 	gone    context.CancelFunc
 	minder  *conn.Minder
 	task    *loop.Task      // runs the session; nil: it has not begun
-	taken   int             // commands since the session waited for its client
+	taken   int             // commands since the session gave way to others
 	parked  context.Context // ctx with the task, once a wait was Parked
 
 	local, remote net.Addr
@@ -163,7 +163,8 @@ func (s *Session) Next() (cmd wire.Command, ok bool) {
 	if len(s.pending) > coalesce {
 		s.Flush()
 	}
-	if s.taken++; s.taken%mostCommands == 0 {
+	if s.taken++; s.taken >= mostCommands {
+		s.taken = 0
 		s.Send() // the upstream can begin
 		s.task.Yield()
 	}
@@ -251,7 +252,6 @@ func (s *Session) ReadMore() (more, rests bool) {
 // endReading is called when the session no longer waits for the client.
 func (s *Session) endReading() {
 	s.setLimits(&s.Env.Active.Load().Limits)
-	s.taken = 0
 	s.reading.Store(false)
 	s.in.EndFill()
 }
