@@ -20,6 +20,7 @@ import (
 
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/redlock/resp"
 )
 
 const (
@@ -32,7 +33,8 @@ const (
 
 // Whatever happens to the upstream and to clients, nobody gets a reply to another client, and none twice
 // or out of order. Each payload names its client. The connections are killed, paused, and lead to another
-// server; clients read slowly, send no more before they read, and change their connection in mid-pipeline.
+// server; clients read slowly, send no more before they read, and change their connection in mid-pipeline. Each
+// gets as many replies as it has sent commands, and those with a number in their places.
 // Before that, and in the middle of it, one client gets a reply of 100 MB.
 //
 //	REPLIES_TIME=1h go test ./proxy -run '^TestNoReplyReachesAnotherClient$' -timeout 2h
@@ -89,7 +91,7 @@ func runRepliesWorld(t *testing.T, seed uint64, configure func(*testConfig)) {
 			}
 			for step := range 12 {
 				if id == 0 && step == 6 {
-					c.exchange("GET huge\r\n", false, false, nil)
+					c.exchange(false, false, nil, c.askHuge)
 				}
 				if c.step() {
 					whole.Add(1)
@@ -125,7 +127,7 @@ func runRepliesWorld(t *testing.T, seed uint64, configure func(*testConfig)) {
 }
 
 // A namedClient sends pipelines whose replies name it: <id.number> in the order of the commands, and <id.0> in
-// values that it has set.
+// values that it has set. It knows how many replies come, and which of them has which number.
 type namedClient struct {
 	t      *testing.T
 	p      *testProxy
@@ -134,11 +136,26 @@ type namedClient struct {
 	conn   net.Conn // nil: it has to connect
 	sent   int      // the number of the last command that has one
 	got    int      // the number of the last reply that has one
+
+	// These are of the current pipeline.
+	wanted  int         // replies
+	place   map[int]int // of the reply with a number, if it is certain
+	came    int         // replies
+	scanner resp.Scanner
+	begun   []byte // may begin a payload
 }
 
 func (c *namedClient) name() string {
 	c.sent++
 	return fmt.Sprintf("<%d.%d>", c.id, c.sent)
+}
+
+// echo is an ECHO that follows the replies that are wanted so far.
+func (c *namedClient) echo() string {
+	text := "ECHO " + c.name() + "\r\n"
+	c.place[c.sent] = c.wanted
+	c.wanted++
+	return text
 }
 
 // getHuge gets the reply of 100 MB, and sees that the proxy does not keep it. A busy machine may be so slow that
@@ -147,15 +164,19 @@ func (c *namedClient) getHuge() {
 	before := liveHeap()
 	for range 3 {
 		read := 0
-		whole := c.exchange("GET huge\r\n", false, false, func(n int) {
-			if read += n; (read-n)/(hugeReply/5) == read/(hugeReply/5) {
+		whole := c.exchange(false, false, func(n int) {
+			if read += n; read-n >= hugeReply/2 || read < hugeReply/2 {
 				return
 			}
-			time.Sleep(20 * time.Millisecond) // enough for a proxy that would read on
-			if kept := liveHeap() - before; kept > mostKept {
+			kept, last := int64(0), int64(-1<<20)
+			for kept-last >= 1<<20 { // a proxy that keeps the reply reads on
+				time.Sleep(100 * time.Millisecond)
+				last, kept = kept, liveHeap()-before
+			}
+			if kept > mostKept {
 				c.t.Errorf("after %d bytes of a reply this process keeps %d bytes more than before", read, kept)
 			}
-		})
+		}, c.askHuge)
 		switch {
 		case whole && read < hugeReply:
 			c.t.Errorf("the huge reply has %d bytes", read)
@@ -164,6 +185,11 @@ func (c *namedClient) getHuge() {
 		}
 	}
 	c.t.Error("the huge reply never came whole, although nothing struck")
+}
+
+func (c *namedClient) askHuge(pipeline *strings.Builder) {
+	pipeline.WriteString("GET huge\r\n")
+	c.wanted++
 }
 
 // liveHeap is the number of bytes that are in use.
@@ -176,34 +202,41 @@ func liveHeap() int64 {
 
 // step sends a pipeline and reads the replies. It tells whether all came.
 func (c *namedClient) step() (whole bool) {
-	var pipeline strings.Builder
-	for range 1 + c.random.IntN(20) {
-		switch c.random.IntN(14) {
-		case 0:
-			fmt.Fprintf(&pipeline, "SET k%d <%d.0>\r\n", c.id, c.id)
-		case 1:
-			value := strings.Repeat(fmt.Sprintf("<%d.0>", c.id), 1+c.random.IntN(60_000))
-			fmt.Fprintf(&pipeline, "*3\r\n$3\r\nSET\r\n%s$%d\r\n%s\r\n", bulk(fmt.Sprint("big", c.id)), len(value), value)
-		case 2, 3:
-			fmt.Fprintf(&pipeline, "GET big%d\r\n", c.id)
-		case 4:
-			pipeline.WriteString("RESET\r\n")
-		case 5:
-			fmt.Fprintf(&pipeline, "HELLO %d\r\n", 2+c.random.IntN(2))
-		case 6:
-			fmt.Fprintf(&pipeline, "MULTI\r\nGET k%d\r\nECHO %s\r\nEXEC\r\n", c.id, c.name())
-		case 7:
-			fmt.Fprintf(&pipeline, "CLIENT REPLY SKIP\r\nGET big%d\r\n", c.id)
-		default:
-			fmt.Fprintf(&pipeline, "GET k%d\r\nECHO %s\r\n", c.id, c.name())
+	return c.exchange(c.random.IntN(8) == 0, c.random.IntN(4) == 0, nil, func(pipeline *strings.Builder) {
+		add := func(replies int, format string, args ...any) {
+			fmt.Fprintf(pipeline, format, args...)
+			c.wanted += replies
 		}
-	}
-	return c.exchange(pipeline.String(), c.random.IntN(8) == 0, c.random.IntN(4) == 0, nil)
+		for range 1 + c.random.IntN(20) {
+			switch c.random.IntN(14) {
+			case 0:
+				add(1, "SET k%d <%d.0>\r\n", c.id, c.id)
+			case 1:
+				value := strings.Repeat(fmt.Sprintf("<%d.0>", c.id), 1+c.random.IntN(60_000))
+				add(1, "*3\r\n$3\r\nSET\r\n%s$%d\r\n%s\r\n", bulk(fmt.Sprint("big", c.id)), len(value), value)
+			case 2, 3:
+				add(1, "GET big%d\r\n", c.id)
+			case 4:
+				add(1, "RESET\r\n")
+			case 5:
+				add(1, "HELLO %d\r\n", 2+c.random.IntN(2))
+			case 6:
+				add(4, "MULTI\r\nGET k%d\r\nECHO %s\r\nEXEC\r\n", c.id, c.name())
+			case 7:
+				add(0, "CLIENT REPLY SKIP\r\nGET big%d\r\n", c.id)
+			case 8, 9: // the form that most clients send
+				add(1, "*2\r\n$3\r\nGET\r\n$2\r\nk%d\r\n", c.id)
+			default:
+				add(1, "GET k%d\r\n", c.id)
+				add(0, "%s", c.echo())
+			}
+		}
+	})
 }
 
 // exchange sends a pipeline, and checks the replies as they come. came, if not nil, is told how many bytes each
 // read brings. It tells whether all replies came.
-func (c *namedClient) exchange(pipeline string, halfCloses, slow bool, came func(n int)) (whole bool) {
+func (c *namedClient) exchange(halfCloses, slow bool, came func(n int), build func(*strings.Builder)) (whole bool) {
 	if c.conn == nil {
 		conn, err := net.Dial("tcp", c.p.address)
 		if err != nil {
@@ -212,10 +245,13 @@ func (c *namedClient) exchange(pipeline string, halfCloses, slow bool, came func
 		}
 		c.conn = conn
 	}
-	pipeline += "ECHO " + c.name() + "\r\n"
+	c.wanted, c.came, c.place, c.scanner, c.begun = 0, 0, map[int]int{}, resp.Scanner{}, nil
+	var pipeline strings.Builder
+	build(&pipeline)
+	pipeline.WriteString(c.echo())
 	conn := c.conn
 	go func() {
-		_, _ = io.WriteString(conn, pipeline)
+		_, _ = io.WriteString(conn, pipeline.String())
 		if halfCloses {
 			_ = conn.(*net.TCPConn).CloseWrite()
 		}
@@ -227,12 +263,11 @@ func (c *namedClient) exchange(pipeline string, halfCloses, slow bool, came func
 	return whole
 }
 
-// read reads until the last payload or the end of the connection.
+// read reads until the last reply or the end of the connection.
 func (c *namedClient) read(slow bool, came func(n int)) (whole bool) {
 	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
-	var unchecked []byte
 	read := 0
-	for buf := make([]byte, 64<<10); c.got < c.sent; {
+	for buf := make([]byte, 64<<10); c.came < c.wanted; {
 		piece := buf
 		if slow && read < 1<<20 {
 			time.Sleep(time.Millisecond)
@@ -242,8 +277,9 @@ func (c *namedClient) read(slow bool, came func(n int)) (whole bool) {
 		if read += n; came != nil {
 			came(n)
 		}
-		unchecked = c.check(append(unchecked, piece[:n]...))
 		switch {
+		case !c.take(piece[:n]):
+			return false
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			c.t.Errorf("client %d waits for a reply", c.id)
 			return false
@@ -251,28 +287,50 @@ func (c *namedClient) read(slow bool, came func(n int)) (whole bool) {
 			return false
 		}
 	}
+	if c.came > c.wanted {
+		c.t.Errorf("client %d got %d replies to %d commands", c.id, c.came, c.wanted)
+	}
 	return true
 }
 
-// check looks at all payloads. It returns what may begin another one.
-func (c *namedClient) check(p []byte) (rest []byte) {
+// take counts the replies and looks at their payloads. It returns false if something is wrong.
+func (c *namedClient) take(p []byte) (right bool) {
+	for len(p) > 0 {
+		n, done, err := c.scanner.Scan(p)
+		if err != nil {
+			c.t.Errorf("client %d got %.50q: %v", c.id, p, err)
+			return false
+		}
+		if c.begun, right = c.check(append(c.begun, p[:n]...)); !right {
+			return false
+		}
+		if p = p[n:]; done {
+			c.came++
+		}
+	}
+	return true
+}
+
+// check looks at all payloads in bytes of one reply. It returns what may begin another one.
+func (c *namedClient) check(p []byte) (rest []byte, right bool) {
 	for {
 		from := bytes.IndexByte(p, '<')
 		if from < 0 {
-			return p[:0]
+			return p[:0], true
 		}
 		length := bytes.IndexByte(p[from:], '>')
 		if length < 0 {
-			return p[from:]
+			return p[from:], true
 		}
 		client, text, _ := strings.Cut(string(p[from+1:from+length]), ".")
 		number, err := strconv.Atoi(text)
-		switch {
-		case err != nil || client != strconv.Itoa(c.id):
+		if err != nil || client != strconv.Itoa(c.id) {
 			c.t.Errorf("client %d got %.50q", c.id, p[from:from+length])
-			return p[:0]
-		case number > c.sent || number > 0 && number <= c.got:
-			c.t.Errorf("client %d got reply %d after %d", c.id, number, c.got)
+			return nil, false
+		}
+		if place, known := c.place[number]; number > c.sent || number > 0 && number <= c.got || known && place != c.came {
+			c.t.Errorf("client %d got reply %d after %d, as number %d of its pipeline, not %d", c.id, number, c.got, c.came, place)
+			return nil, false
 		}
 		c.got = max(c.got, number)
 		p = p[from+length+1:]
