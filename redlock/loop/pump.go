@@ -29,9 +29,9 @@ type pump struct {
 	closed        chan struct{}
 
 	mu      sync.Mutex
-	unread  []byte // is there for the loop
-	full    bool   // the reader waits for taken
-	end     error  // not nil: nothing comes behind unread
+	unread  *buffer // is there for the loop; nil: nothing
+	full    bool    // the reader waits for taken
+	end     error   // not nil: nothing comes behind unread
 	writing writeState
 	wrote   int   // by the write that is over
 	failed  error // its error
@@ -82,10 +82,15 @@ func (p *pump) readAll() {
 // is to be read.
 func (p *pump) keep(b []byte, err error) (more bool) {
 	p.mu.Lock()
-	news := err != nil || len(p.unread) == 0 && len(b) > 0
-	p.unread, p.end = append(p.unread, b...), err
-	p.full = len(p.unread) >= readSize
-	full := p.full
+	news, full := err != nil, false
+	if len(b) > 0 {
+		if p.unread == nil {
+			news, p.unread = true, p.socket.loop.takeBuffer()
+		}
+		p.unread.bytes = append(p.unread.bytes, b...)
+		full = len(p.unread.bytes) >= readSize
+	}
+	p.full, p.end = full, err
 	p.mu.Unlock()
 	if news && !p.socket.loop.Do(p.came) || err != nil {
 		return false
@@ -112,9 +117,11 @@ func (p *pump) read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case len(p.unread) > 0:
-		n := copy(b, p.unread)
-		if p.unread = p.unread[:copy(p.unread, p.unread[n:])]; len(p.unread) == 0 && cap(p.unread) > smallRead {
+	case p.unread != nil:
+		came := p.unread.bytes
+		n := copy(b, came)
+		if p.unread.bytes = came[:copy(came, came[n:])]; n == len(came) {
+			p.socket.loop.putBuffer(p.unread)
 			p.unread = nil
 		}
 		if p.full {
