@@ -59,7 +59,7 @@ func newOperationMetrics(f *family) operationMetrics {
 		hash:         f.number("config_hash", "Hash of the active masters, rules and times. Proxies over the same masters should show the same."),
 		clients:      f.number("clients_limit", "Maximum number of connected clients."),
 		timeout:      f.number("master_timeout_seconds", "How long a ballot waits for a master."),
-		healed:       f.counter("healed_copies_total", "Copies of locks for masters that lacked them: written, taken_back (the lock was released meanwhile), refused (by the master) or too_large.", "master", "result"),
+		healed:       f.counter("healed_copies_total", "Copies of locks for masters that lacked them: written, refused (by the master) or too_large.", "master", "result"),
 		healPasses:   f.counter("heal_passes_total", "Passes of healing over all keys: complete, or incomplete (something was lacking at the end).", "result"),
 		healedAt:     f.number("heal_complete_timestamp_seconds", "When the last complete pass of healing began; 0: there was none."),
 	}

@@ -6,12 +6,10 @@ import (
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
-	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/stream"
 )
 
-// This file decides: from what the masters hold, what to write where, and what to take
-// back. Everything here is a value or a pure function.
+// This file decides: from what the masters hold, what to write where. Everything here is a value or a
+// pure function.
 
 // copies are what the masters hold under a key at one moment.
 type copies []quorum.Answer[effect.Image]
@@ -68,9 +66,8 @@ func (f finding) String() string {
 
 // bounds say what is worth healing.
 type bounds struct {
-	least int64   // milliseconds that a copy must have left
-	most  int64   // bytes of a payload
-	drift float64 // the share of a time by which clocks may run apart
+	least int64 // milliseconds that a copy must have left
+	most  int64 // bytes of a payload
 }
 
 // A gap is a key that a quorum holds and some masters lack.
@@ -105,12 +102,9 @@ func (g gap) still(before gap, masters int) (gap, bool) {
 
 // A patch is what is written where.
 type patch struct {
-	content effect.Image
-	lives   time.Duration        // the TTL of the copies; 0: none
-	writes  map[int]effect.Image // by master: the copy that it is to hold, by its own clock
-	until   map[int]int64        // by master: its time after which it writes nothing
-	seen    time.Time            // before the look that the patch is based on
-	took    time.Duration        // that look
+	lives  time.Duration        // the TTL of the copies; 0: none
+	writes map[int]effect.Image // by master: the copy that it is to hold, by its own clock
+	until  map[int]int64        // by master: its time after which it writes nothing
 }
 
 // patch returns the copies for a gap that a look of the given duration showed. No copy ends
@@ -122,7 +116,7 @@ func (g gap) patch(seen copies, took, patience time.Duration) patch {
 	if text, ok := rdb.StringValue(content.Dump); ok { // a payload that older servers can read
 		content.Dump = rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{text}})
 	}
-	p := patch{content: content, took: took, writes: map[int]effect.Image{}, until: map[int]int64{}}
+	p := patch{writes: map[int]effect.Image{}, until: map[int]int64{}}
 	left := int64(effect.NoExpiry)
 	if g.left != effect.NoExpiry {
 		left = g.left + ceilMillis(took)
@@ -139,85 +133,3 @@ func (g gap) patch(seen copies, took, patience time.Duration) patch {
 }
 
 func ceilMillis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
-
-// ours returns the masters that hold exactly what the patch wrote: its content with its
-// expiry.
-func (p patch) ours(now copies) (masters quorum.Set) {
-	for i, wrote := range p.writes {
-		if i >= len(now) {
-			continue // it is no master any more
-		}
-		a := now[i]
-		if a.State.Heard() && effect.SameContent(a.Value, p.content) && effect.Near(a.Value.Expiry(), wrote.Expiry(), resp.ExpiryTolerance) {
-			masters |= 1 << i
-		}
-	}
-	return masters
-}
-
-// isOwn tells whether only the patch can have made its copies. A short value may be a
-// constant, and a copy without expiry looks like every other one with its content.
-func (p patch) isOwn() bool {
-	return p.lives > 0 && len(p.content.Text()) >= stream.ShortValue
-}
-
-// review looks at the patch again. It returns the copies to take back, and whether
-// nothing is left to decide.
-//
-//   - A quorum still holds the content, without counting what the patch wrote: the copies
-//     stay. A copy that outlives the quorum's is taken back: the TTL was shortened.
-//   - No quorum can hold it any more: the copies are taken back. Masters that gave no
-//     answer, or may have forgotten, count as holders. So do the patch's own copies, if
-//     they might be another client's votes. They also do if forgot is true: a voting master
-//     that lacks the lock now may have held it, and have been in quarantine since.
-//   - Otherwise nobody can know yet.
-func (p patch) review(now copies, took time.Duration, drift float64, forgot bool) (back quorum.Set, decided bool) {
-	ours, unheard, possible := p.ours(now), 0, 0
-	certain := p.isOwn() && !forgot
-	var left []int64
-	for i, a := range now {
-		_, healed := p.writes[i]
-		same := a.State.Heard() && effect.SameContent(a.Value, p.content)
-		switch {
-		case healed && !a.State.Heard():
-			unheard++
-		case !healed && a.State != quorum.Answered:
-			// rule: who gave no answer counts as a holder before a copy is taken back
-			possible++
-		case !healed && same:
-			left = append(left, a.Value.PTTL)
-		case healed && same && !certain:
-			// rule: a copy that may be another client's vote counts as a holder
-			possible++
-		}
-	}
-	if !certain {
-		possible += unheard
-	}
-	possible += len(left)
-	if ends, held := quorum.AttainedTTL(len(now), left); held {
-		return p.outliving(now, ours, ends, took, drift), unheard == 0
-	}
-	if possible < quorum.Size(len(now)) {
-		return ours, unheard == 0
-	}
-	return 0, ours == 0 && unheard == 0
-}
-
-// outliving returns those of our copies that live longer than a quorum's, which end in so
-// many milliseconds.
-func (p patch) outliving(now copies, ours quorum.Set, ends int64, took time.Duration, drift float64) (back quorum.Set) {
-	if ends == effect.NoExpiry {
-		return 0
-	}
-	ends += ceilMillis(took+2*p.took) + int64(float64(ends)*drift) + resp.ExpiryTolerance
-	for i := range p.writes {
-		if !ours.Has(i) {
-			continue // also one that is no master any more
-		}
-		if left := now[i].Value.PTTL; left == effect.NoExpiry || left > ends {
-			back |= 1 << i
-		}
-	}
-	return back
-}

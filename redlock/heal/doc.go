@@ -11,14 +11,11 @@
 //	look    A quorum of voting masters holds one content. Others answer "absent".
 //	quiet   2 s at least, longer than any ballot of any process
 //	look    The same content, on a quorum of the same masters. They are still absent.
-//	write   Each absent master writes the copy, and all show what they hold then.
-//	review  If the quorum has let go, the copies are taken back.
-//	quiet
-//	look    The last review.
+//	write   Each absent master writes the copy.
+//	mend    Copies of a lock that was released meanwhile are strays (package mend).
 //
-// The second look, the write and the first review are under the turn of the key (package
-// lane), like the last look with its review. So no other request of this process creates
-// the key in between.
+// The second look and the write are under the turn of the key (package lane). So no other request of this
+// process creates the key in between.
 //
 // # Why no copy can make a second holder
 //
@@ -40,29 +37,15 @@
 //     clock, one master timeout after the look. A stopped master or process, and a broken
 //     connection, cannot bring back what was released in between.
 //   - The lock was released between the look and the write. Then at most N-Q masters have
-//     a copy, which is no quorum, and the review takes it back. A quorum that holds a
-//     content is always counted without the copies of the same patch. Otherwise one master
-//     that is late with the release would keep a released lock alive.
-//   - Two processes heal at once. The second finds the first one's copy, and writes
-//     nothing. It counts that copy as a holder only if it was there at both of its looks.
-//     By then the first one has reviewed it once.
-//   - Taking back deletes a copy only if it is exactly what was written: the same content
-//     with the same expiry, and then the same bytes as at the review. A copy that was
-//     extended, or that a run changed, counted for somebody and stays.
-//   - A copy that looks exactly like another client's vote: a value below 16 bytes, which
-//     may be a constant, or any copy without expiry, such as a counter that went up and
-//     down again. It is taken back only if no quorum can hold its content with all copies
-//     counted as holders. That is the Mender's rule for strays (package mend).
-//   - Masters that gave no answer, or may have forgotten, count as holders when a copy might
-//     be taken back. A holder's quorum may have forgotten. If so much time has passed that
-//     a master may have forgotten after the look and vote again, all copies count as
-//     holders.
+//     a copy, which is no quorum. The Mender deletes it, by its rule for strays, or a release
+//     that found nothing deletes it when it comes again (mend.ReleaseAgain).
+//   - Two processes heal at once. The second finds the first one's copy, and writes nothing.
 //   - No copy ends before the quorum's do. The others may forget, and the holder relies on
 //     the time that it was promised. A copy gets the time for which a quorum still holds
 //     the lock, as a time of its master's own clock, so what passes before the write is
-//     gone. A copy may outlive the lock by twice the duration of the look, on N-Q masters.
-//     They are not free meanwhile, which hurts nobody but one that waits. If the lock's
-//     TTL is shortened meanwhile, the review takes the copy back.
+//     gone. A copy may outlive the lock by twice the duration of the look, on N-Q masters, or
+//     longer if the TTL was shortened before the write. They are not free meanwhile, which hurts
+//     nobody but one that waits.
 //   - Longest TTLs. The write records the copy's TTL in the master's marker in front of it,
 //     as an acquire does. So a master that forgets the copy stays in quarantine as long.
 //   - Quarantine. A master in quarantine gets copies, so that it has them when it votes
@@ -73,7 +56,7 @@
 //     marker in order. A master that the roster rejects gets no copy.
 //   - Stale structures: a run changed a hash or a counter on the others, and missed this
 //     master. Votes of a run must be equal, so a stale copy is a vote lost, not a vote for
-//     an old state. It is on N-Q masters at most. The review takes it back.
+//     an old state. It is on N-Q masters at most, and the Mender makes it equal.
 //   - A counter does not go back. A copy is never written over a number. A run on a master
 //     that lacks the counter begins at nothing, is outvoted, and gets the winners' number
 //     (effect.Due). A stale number can win nothing alone.
@@ -84,16 +67,12 @@
 //   - A key whose content changes more often than that is healed when it rests. A key that
 //     differs on the masters, so that no quorum holds one content, is not healed.
 //   - A release may reach the masters that lack the lock within the milliseconds between a
-//     look and a write, while other masters do not receive it before the last review, some
-//     seconds later. Its client was told QUORUMLOST, or one master is late. If other
-//     processes then heal, the lock may stay until its TTL ends, and one without TTL
-//     until somebody deletes it. Nobody else holds it.
-//   - A lock without TTL may be released and taken again with the same token within the
-//     milliseconds of a review. If the review sees some masters before that and others
-//     after it, it takes the new lock's copies back, on N-Q masters at most. Too few are
-//     left only if another master missed the new lock.
-//   - A process that crashes between a write and its review leaves copies on N-Q masters
-//     at most. The next request that meets them has them mended.
+//     look and a write, while another master does not receive it for seconds. Its client was told
+//     QUORUMLOST, or that master is late. With the copies a quorum may hold the lock until
+//     that master gets the release, and they may be healed, too. Then the lock stays until its TTL ends,
+//     and one without TTL until somebody deletes it. Nobody else holds it.
+//   - A process that crashes before it has its copies mended, or mends a thousand other keys, leaves
+//     strays on N-Q masters at most. The next request that meets them has them mended.
 //   - A token that a client tried through one process may still have to be undone there on
 //     a master. If another process heals that master meanwhile, the undo deletes the copy,
 //     also if the lock was extended through the other process by then. Such a client uses

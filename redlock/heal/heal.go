@@ -21,15 +21,15 @@ type Settings struct {
 	Most  int64         // the largest payload of a key that is healed, in bytes
 	// Covers tells whether a key of a database is healed. Many goroutines may call it.
 	Covers func(db int, key []byte) bool
-	// Quiet is the time for which a quorum must have held a key before it is healed, and
-	// after which each copy is looked at again. 0: longer than any ballot of any process.
+	// Quiet is the time for which a quorum must have held a key before it is healed. 0: longer than
+	// any ballot of any process.
 	Quiet time.Duration
 }
 
 // An Observer hears what is healed. Its methods are called from one goroutine and must
 // not block.
 type Observer interface {
-	// Healed is called for each copy that was written, taken back or not written.
+	// Healed is called for each copy that was written or not written.
 	Healed(master string, did Deed)
 	// HealPassed is called when a pass has ended. A complete pass healed all that it found
 	// when it began.
@@ -40,14 +40,13 @@ type Observer interface {
 type Deed uint8
 
 const (
-	Written   Deed = iota // the master has the copy
-	TakenBack             // the quorum has let go, so the copy was deleted again
-	Refused               // the master could not take the copy
-	TooLarge              // the key is larger than Settings.Most
+	Written  Deed = iota // the master has the copy
+	Refused              // the master could not take the copy, or had got another one first
+	TooLarge             // the key is larger than Settings.Most
 )
 
 func (d Deed) String() string {
-	return [...]string{"written", "taken_back", "refused", "too_large"}[d]
+	return [...]string{"written", "refused", "too_large"}[d]
 }
 
 // A Healer writes to masters what they lack of the locks that a quorum holds. Any
@@ -74,7 +73,7 @@ func New(ctx context.Context, box *ballot.Box, mender *mend.Mender, observer Obs
 }
 
 // Set makes settings the active ones. A pass that is under way looks at no more keys, and no
-// other begins before it has reviewed the copies that it wrote. Set does not wait for that.
+// other begins before it has ended. Set does not wait for that.
 func (h *Healer) Set(s Settings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,7 +159,6 @@ func (p *pass) bounds() bounds {
 	return bounds{
 		least: (2*p.quiet() + p.box.Masters.Limits().MasterTimeout).Milliseconds(),
 		most:  p.Most,
-		drift: p.box.Masters.Limits().ClockDrift,
 	}
 }
 
@@ -168,7 +166,7 @@ func (p *pass) bounds() bounds {
 type pass struct {
 	*Healer
 	Settings
-	ctx context.Context // ends with the settings; the reviews use the Healer's
+	ctx context.Context // ends with the settings
 
 	gaps     map[lane.Key]gap // found, and not healed yet
 	bytes    int64            // of their payloads
