@@ -1,26 +1,27 @@
 package notify
 
 import (
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock/quorum"
 )
 
-// This file decides which published copies are one message, and when to report it.
-// Nothing here waits or reads a clock.
+// This file decides when a published message is reported. Nothing here waits or reads a clock.
 //
-// A script that releases a lock publishes a message on every master that runs it. The
-// text of the copies does not distinguish one release from the next, so they are counted.
-// A master's copy joins the oldest incident after the last one that this master took part
-// in. An incident is reported when a quorum has published it, because then the lock is
-// free on a quorum. Without a quorum it is reported after a grace. If more copies come
-// after an early report, it is reported again, because only these copies may have made
-// the lock free. The same holds when such a copy has joined an earlier incident. Copies
-// after the quorum cause no other report.
+// A script that releases a lock publishes a message on every master that runs it. The text of the copies
+// does not distinguish one release from the next, so the copies of each master are counted. When the Q-th
+// largest count rises, a quorum has published one more, and it is reported, because then the lock is free
+// on a quorum. If a master is ahead of that count, its copy is reported after a grace. If more copies come
+// after such an early report, it is reported again, because only these copies may have made the lock free.
+// Copies of masters that are behind, and that nobody is ahead of, are late, and cause no report.
 //
-// So no message that a quorum published is lost, whatever the masters missed before.
-// After the last incident that a quorum published, those masters can only begin another
-// one, and one of them is in every quorum.
+// So no message that a quorum published is lost, whatever the masters missed before. Two quorums have a
+// master in common. The copy of that master makes its count larger than the Q-th largest was before the
+// message. So the Q-th largest has risen since, or the copy is ahead of it.
+//
+// A master that missed a message stays behind, and one that published alone stays ahead, until the same
+// message was not heard for a while, or the master's connection begins anew. Meanwhile a report may come a grace late.
 
 // A message is a published message. If byPattern is set, it came for everyChannel and not
 // for the name of its channel.
@@ -29,141 +30,99 @@ type message struct {
 	channel, payload string
 }
 
-// An incident is one publication, as far as masters have reported it.
-type incident struct {
+// A tally counts the copies of a message.
+type tally struct {
 	message message
-	first   time.Time  // when its first copy arrived
-	masters quorum.Set // masters that have published it
-	untold  bool       // it was not reported since its last copy
-	since   time.Time  // when the first copy since the last report arrived
+	copies  []int     // by master
+	last    time.Time // when the last copy arrived
+	due     time.Time // when to look whether it can be forgotten
+	untold  bool      // a copy that is ahead was not reported yet
+	since   time.Time // when it arrived, or else the first copy since the last report
+	gone    bool      // it was forgotten
 }
 
-// heard remembers incidents for a while. Its owner guards it.
+// heard remembers tallies for a while. Its owner guards it.
 type heard struct {
-	quorum int
-	limit  int // most bytes of incidents
-	tell   func(message)
+	masters, quorum int
+	limit           int // most bytes of tallies
+	tell            func(message)
 
-	times     copyTimes
-	last      []time.Time // when anything last arrived from each master
-	silences  []silence
-	incidents map[message][]*incident // oldest first
-	order     []*incident             // all of them, oldest first
-	waiting   []*incident             // the unreported incidents and some others, ordered by since
-	size      int
+	times   copyTimes
+	tallies map[message]*tally
+	order   []*tally // all of them, and some that are gone, ordered by due
+	waiting []*tally // those that are untold and some others, ordered by since
+	size    int
 }
 
-// copyTimes are the times that incidents wait for copies.
+// copyTimes are the times that messages wait for copies.
 type copyTimes struct {
 	grace  time.Duration // from a copy to the report without a quorum
-	window time.Duration // from the first copy to the last possible one
-	memory time.Duration // the same, for a copy of a master that was silent meanwhile
+	memory time.Duration // from the last copy to the last possible one, also of a master that was stopped
 }
 
-// A silence is the last period in which nothing arrived from a master, not even an answer
-// to a PING. Messages that the master published during it arrive late.
-type silence struct{ from, until time.Time }
-
 const (
-	incidentBytes = 256      // rough size of an incident without its texts
-	maxHeardBytes = 32 << 20 // of incidents
+	tallyBytes    = 256      // rough size of a tally without its texts
+	maxHeardBytes = 32 << 20 // of tallies
 )
 
 func newHeard(masters int, tell func(message)) *heard {
-	return &heard{
-		quorum:    quorum.Size(masters),
-		limit:     maxHeardBytes,
-		tell:      tell,
-		last:      make([]time.Time, masters),
-		silences:  make([]silence, masters),
-		incidents: map[message][]*incident{},
-	}
+	return &heard{masters: masters, quorum: quorum.Size(masters), limit: maxHeardBytes, tell: tell, tallies: map[message]*tally{}}
 }
 
-func (m message) bytes() int {
-	return len(m.channel) + len(m.payload) + incidentBytes
+func (m message) bytes() int { return len(m.channel) + len(m.payload) + tallyBytes }
+
+// level returns the Q-th largest count: so many copies a quorum has published.
+func (h *heard) level(x *tally) int {
+	sorted := slices.Sorted(slices.Values(x.copies))
+	return sorted[len(sorted)-h.quorum]
 }
 
-// alive records that something arrived from a master. It must be called before the
-// message that arrived is counted.
-func (h *heard) alive(master int, now time.Time) {
-	if now.Sub(h.last[master]) > h.times.window {
-		h.silences[master] = silence{h.last[master], now}
+// begin brings a master whose connection begins anew up to the others: nothing that it published before
+// can arrive any more.
+func (h *heard) begin(master int) {
+	for _, x := range h.tallies {
+		x.copies[master] = max(x.copies[master], h.level(x))
 	}
-	h.last[master] = now
 }
 
 // count counts a master's copy of a message.
 func (h *heard) count(m message, master int, now time.Time) {
 	h.forget(now)
-	x := h.find(m, master, now)
+	x := h.tallies[m]
 	if x == nil {
-		x = &incident{message: m, first: now}
-		h.incidents[m] = append(h.incidents[m], x)
+		x = &tally{message: m, copies: make([]int, h.masters), due: now.Add(h.times.memory)}
+		h.tallies[m] = x
 		h.order = append(h.order, x)
 		h.size += m.bytes()
 	}
-	complete := x.masters.Len() >= h.quorum
-	x.masters |= 1 << master
+	x.last = now
+	before := h.level(x)
+	x.copies[master]++
+	level, most := h.level(x), slices.Max(x.copies)
 	switch {
-	case complete:
-		// rule: a copy that may be of the next message has that told again
-		h.tellNextAgain(x, now)
-	case x.masters.Len() >= h.quorum:
-		x.untold = false
+	case level > before:
+		// rule: what is still ahead of a quorum is told later
+		x.untold = x.untold && most > level
 		h.tell(m)
-	default:
+	case most > level:
+		// rule: a copy that may be of the next message has that told again
 		h.wait(x, now)
+	}
+	if slices.Min(x.copies) == most {
+		h.drop(x)
 	}
 	h.forget(now)
 }
 
-// wait lets an incident be reported when a grace has passed without a quorum.
-func (h *heard) wait(x *incident, now time.Time) {
+// wait lets a message be reported when a grace has passed without a quorum.
+func (h *heard) wait(x *tally, now time.Time) {
 	if !x.untold {
 		x.untold, x.since = true, now
 		h.waiting = append(h.waiting, x)
 	}
 }
 
-// tellNextAgain handles a copy that has joined a complete incident. The copy may belong
-// to the next incident, which was reported early, and may have made its lock free.
-func (h *heard) tellNextAgain(complete *incident, now time.Time) {
-	var next *incident
-	list := h.incidents[complete.message]
-	for i := len(list) - 1; list[i] != complete; i-- {
-		if list[i].masters.Len() < h.quorum {
-			next = list[i]
-		}
-	}
-	if next != nil {
-		h.wait(next, now)
-	}
-}
-
-// find returns the incident that a copy belongs to. It returns nil for a new one.
-func (h *heard) find(m message, master int, now time.Time) *incident {
-	list := h.incidents[m]
-	next := len(list)
-	for next > 0 && !list[next-1].masters.Has(master) {
-		next--
-	}
-	for _, x := range list[next:] {
-		if h.mayBeLate(x, master, now) {
-			return x
-		}
-	}
-	return nil
-}
-
-// mayBeLate tells whether a master's copy that arrives now can belong to an incident.
-// Without a silence the master would have reported it within the window.
-func (h *heard) mayBeLate(x *incident, master int, now time.Time) bool {
-	end, s := x.first.Add(h.times.window), h.silences[master]
-	return !now.After(end) || !s.from.After(end) && !now.After(s.until.Add(h.times.window))
-}
-
-// settle reports the incidents that have waited long enough for their quorum.
+// settle reports the messages that have waited long enough for their quorum.
 func (h *heard) settle(now time.Time) {
 	for len(h.waiting) > 0 {
 		x := h.waiting[0]
@@ -176,7 +135,7 @@ func (h *heard) settle(now time.Time) {
 	h.forget(now)
 }
 
-func (h *heard) tellLate(x *incident) {
+func (h *heard) tellLate(x *tally) {
 	if x.untold {
 		x.untold = false
 		h.tell(x.message)
@@ -189,27 +148,33 @@ func (h *heard) next() (at time.Time, ok bool) {
 	case len(h.waiting) > 0:
 		return h.waiting[0].since.Add(h.times.grace), true
 	case len(h.order) > 0:
-		return h.order[0].first.Add(h.times.memory), true
+		return h.order[0].due, true
 	}
 	return time.Time{}, false
 }
 
-// forget drops the oldest incidents. It drops those that no late copy can join, because
-// they are old or all masters have published them. It also drops those that there is no
-// room for.
+// forget drops the tallies whose last copy is old, and the oldest ones that there is no room for.
 func (h *heard) forget(now time.Time) {
 	for len(h.order) > 0 {
 		x := h.order[0]
-		if x.masters.Len() < len(h.last) && h.size <= h.limit && now.Before(x.first.Add(h.times.memory)) {
+		if h.size <= h.limit && now.Before(x.due) {
 			return
 		}
-		h.tellLate(x)
-		h.size -= x.message.bytes()
-		if list := h.incidents[x.message]; len(list) == 1 {
-			delete(h.incidents, x.message)
-		} else {
-			h.incidents[x.message] = list[1:]
-		}
 		h.order[0], h.order = nil, h.order[1:]
+		if x.due = x.last.Add(h.times.memory); h.size <= h.limit && now.Before(x.due) && !x.gone {
+			h.order = append(h.order, x)
+			continue
+		}
+		h.drop(x)
+	}
+}
+
+// drop forgets a tally. All masters have published equally often, or no other copy is expected.
+func (h *heard) drop(x *tally) {
+	if !x.gone {
+		x.gone = true
+		h.tellLate(x)
+		delete(h.tallies, x.message)
+		h.size -= x.message.bytes()
 	}
 }

@@ -169,8 +169,7 @@ func (l *Hub) open() {
 }
 
 func (l *Hub) copyTimes() copyTimes {
-	timeout := l.timeout()
-	return copyTimes{grace: timeout, window: 4 * timeout, memory: 4 * l.stall()}
+	return copyTimes{grace: l.timeout(), memory: 4 * l.stall()}
 }
 
 // look reports what has waited long enough, and closes what nobody wants.
@@ -256,15 +255,11 @@ func (l *Hub) opening() bool {
 	return slices.ContainsFunc(l.listeners, func(r *listener) bool { return r.state == opening })
 }
 
-// arrived records a sign of life. It must be called before the message that arrived is
-// counted.
+// arrived records a sign of life.
 func (l *Hub) arrived(r *listener, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.arrived = now
-	if r.current() {
-		l.heard.alive(r.number, now)
-	}
 }
 
 // published counts a message from a master.

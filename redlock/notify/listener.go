@@ -125,6 +125,7 @@ func (r *listener) begin(resp3 bool, now time.Time) {
 	r.state, r.resp3, r.proof = up, resp3, now
 	r.out, r.expected = nil, nil
 	l.untold[r.number] = !resp3
+	l.heard.begin(r.number)
 	for _, sub := range l.topics {
 		r.ask(sub)
 	}
