@@ -3,13 +3,19 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -113,4 +119,46 @@ func TestProtocolsThatAreNotForClients(t *testing.T) {
 	client.ask("MULTI\r\nSCRIPT DEBUG sync\r\nEXEC\r\nGET a\r\n", "+OK\r\n"+string(wire.ErrUnsupported("script|debug"))+string(wire.ErrExecAbort)+"$1\r\n1\r\n")
 	client.ask("MONITOR\r\n", wire.OK)
 	client.ask(commands, refused)
+}
+
+// A client whose commands were forwarded without a look at it is looked at again when anything has changed.
+func TestPlainClientChanges(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	lockRule := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "none", DB: route.AnyDB}}}
+	for _, row := range []struct {
+		name   string
+		change func(*config.Settings) // by a reload; may be nil
+		text   string
+		want   string
+		ends   bool
+	}{
+		{name: "nothing", text: "GET none\r\n", want: "$-1\r\n"},
+		{name: "a reply is not wanted", text: "CLIENT REPLY SKIP\r\nGET none\r\nGET none\r\nCLIENT REPLY OFF\r\nGET none\r\nCLIENT REPLY ON\r\n", want: "$-1\r\n" + wire.OK},
+		{name: "MULTI", text: "MULTI\r\nGET none\r\nEXEC\r\n", want: wire.OK + wire.Queued + "*1\r\n$-1\r\n"},
+		{name: "WATCH of a lock", text: "WATCH lock:a\r\nMULTI\r\nGET none\r\n", want: wire.OK + wire.OK + string(wire.ErrCrossLock)},
+		{name: "another database", text: "SET k 0\r\nSELECT 3\r\nGET k\r\n", want: wire.OK + wire.OK + "$-1\r\n"},
+		{name: "MONITOR", text: "MONITOR\r\nGET lock:a\r\n", want: wire.OK + string(wire.ErrMonitorKeyspace)},
+		{name: "the marker", text: "GET " + redlock.MarkerKey + "\r\n", want: string(wire.ErrReservedKey)},
+		{name: "the key is a lock now", change: func(s *config.Settings) { s.Router = lockRule }, text: "SET none v NX\r\nGET none\r\n", want: wire.OK + bulk("v")},
+		{name: "the user lost a right", change: func(s *config.Settings) { s.Users = config.NewAccounts(config.Auth{May: config.RightLocks}, 0) }, text: "GET none\r\n", want: string(wire.ErrNoPermKeys)},
+		{name: "the user is gone", change: func(s *config.Settings) { s.Users = config.NewAccounts(testUsers, 0) }, text: "GET none\r\n", ends: true},
+		{name: "there is no upstream", change: func(s *config.Settings) { s.DialUpstream = nil }, text: "GET none\r\n", want: string(wire.ErrNotALock([]byte("none")))},
+	} {
+		p := startTestProxy(t, redis, sharing)
+		client := p.dial(t)
+		client.ask("GET none\r\nGET none\r\n", "$-1\r\n$-1\r\n")
+		if row.change != nil {
+			p.change(row.change)
+		}
+		client.send(row.text)
+		_ = client.SetReadDeadline(time.Now().Add(patience))
+		if row.ends {
+			client.expectEnd("")
+			continue
+		}
+		got := make([]byte, len(row.want))
+		if _, err := io.ReadFull(client, got); string(got) != row.want {
+			t.Errorf("%s: got %q (%v), want %q", row.name, got, err, row.want)
+		}
+	}
 }

@@ -63,13 +63,13 @@ func (b *Hub) Entries() []events.ClientInfo {
 
 // A Client is one session as the others see it.
 type Client struct {
-	Entry *events.Client // in the journal, which may keep it longer
+	Entry   *events.Client               // among the events, which may keep it longer
+	Command atomic.Pointer[command.Spec] // the last one, which the session stores; nil: none, or an unknown one
 
 	hub     *Hub
 	session *session.Session
 	since   time.Time
-	onLocks atomic.Int32                 // commands that the lock masters are asked
-	command atomic.Pointer[command.Spec] // the last one; nil: none, or an unknown one
+	onLocks atomic.Int32 // commands that the lock masters are asked
 
 	mu    sync.Mutex
 	facts Facts // only the session changes them, so it reads them without mu
@@ -113,13 +113,6 @@ func (c *Client) introduce() {
 	c.Entry.Introduce(events.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
 }
 
-// Doing says which command the client has sent last; nil: an unknown one.
-func (c *Client) Doing(spec *command.Spec) {
-	if c.command.Load() != spec {
-		c.command.Store(spec)
-	}
-}
-
 // OnLocks says that the lock masters are asked a command, or are no longer. Several may be asked at once.
 func (c *Client) OnLocks(yes bool) {
 	if yes {
@@ -142,7 +135,7 @@ func (c *Client) status() *status {
 	}
 	address, local := addresses(c.session.RemoteAddr(), c.session.LocalAddr())
 	return &status{
-		Facts: facts, command: c.command.Load(), id: c.session.ID(), address: address, local: local,
+		Facts: facts, command: c.Command.Load(), id: c.session.ID(), address: address, local: local,
 		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
 	}
 }

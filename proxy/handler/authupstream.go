@@ -34,7 +34,7 @@ func (h *Handler) claims(args [][]byte) sentLogin {
 // It does so only if the upstream has the users.
 func (h *Handler) arrived() {
 	if h.account.Load() != nil || h.Upstream() != nil || h.DialError() != "" ||
-		!h.HasInput() || !h.Env.Active.Load().Users.AtUpstream {
+		!h.HasInput() || h.Ending() || !h.Env.Active.Load().Users.AtUpstream {
 		return
 	}
 	if h.TryOpen() != "" && !h.Ending() {

@@ -151,7 +151,7 @@ func (h *Handler) serve(task *loop.Task) (rests bool) {
 	if !h.Begin(task) {
 		return false
 	}
-	for more := true; more && !h.Ending(); {
+	for more := true; more; {
 		h.arrived()
 		for cmd, ok := h.Next(); ok; cmd, ok = h.Next() {
 			h.perform(cmd)

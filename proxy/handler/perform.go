@@ -24,15 +24,20 @@ func (h *Handler) perform(cmd wire.Command) {
 	}
 	settings := h.Env.Active.Load()
 	router := settings.Router
-	to := router.Route(h.database(), cmd.Args)
+	to := router.Route(h.multi.database(h.client.DB), cmd.Args)
 	name := ""
 	if to.Spec != nil {
 		name = to.Spec.Name
 	}
 	h.Doing(name)
-	h.spec = to.Spec
-	h.clients.Doing(to.Spec)
-	if h.plain == settings && to.Ordinary && to.Plane == route.Upstream && !to.Reserved {
+	if h.spec != to.Spec {
+		h.spec = to.Spec
+		h.clients.Command.Store(to.Spec)
+	}
+	switch {
+	case !to.Ordinary: // it may change anything
+		h.plain = nil
+	case h.plain == settings && to.Plane == route.Upstream && !to.Reserved:
 		h.forwardForReply(cmd, to, settings)
 		return
 	}
@@ -69,6 +74,9 @@ func (h *Handler) perform(cmd wire.Command) {
 		h.performInTransaction(name, cmd, to)
 	case to.Ordinary && to.Plane == route.Upstream: // nearly all commands
 		h.forwardForReply(cmd, to, settings)
+		if h.isPlain(settings) {
+			h.plain = settings
+		}
 	case h.performHandshake(name, cmd, to.Spec):
 	case h.performJoined(name, cmd, to):
 	default:
@@ -78,13 +86,11 @@ func (h *Handler) perform(cmd wire.Command) {
 	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(command.Conditions) {
 		h.publish() // other commands change nothing of it
 	}
-	if h.plain = nil; h.isPlain(settings) {
-		h.plain = settings
-	}
 }
 
-// isPlain tells whether an ordinary command on the client's next key of the upstream needs no look at anything
-// but its route: the user may send it, no mode or transaction holds it back, it is answered, and it may share.
+// isPlain tells whether ordinary commands on keys of the upstream can be forwarded without a look at the client,
+// until another command comes: its user may send them, no mode or transaction holds them back, they are
+// answered, and may share a connection.
 func (h *Handler) isPlain(settings *config.Settings) bool {
 	user := h.account.Load()
 	return user != nil && user.May == config.RightBoth && settings.Users.Has(user) && h.vouched == nil &&
