@@ -9,7 +9,7 @@
 // command (auth.go) and whether its keys have just moved.
 // Then it calls the family of the command:
 //
-//   - handshake.go, hello.go: which user the client is, and how it wants its replies
+//   - handshake.go: which user the client is, and how it wants its replies
 //     (upstream.ClientState). auth.go judges logins by the users of the configuration,
 //     authupstream.go lets the upstream judge them. Locks need no upstream, but their clients
 //     must log in: accepted.go remembers logins that the upstream has accepted.
@@ -18,17 +18,17 @@
 //     each command, and transaction.go does what it says.
 //   - subscribe.go, tracking.go: subscriptions and CLIENT TRACKING. Package pubsub sends what comes
 //     from the masters.
-//   - clients.go: CLIENT LIST, KILL and the like, which package clients performs.
-//   - unruled.go: package unruled looks at forwarded commands that locks use.
-//   - forward.go: every other command goes to the upstream as it came, and by which connection.
+//   - clients.go: CLIENT LIST, KILL and the like, about the clients that package clients knows.
+//   - locks.go: commands on lock keys, which package lock performs, and leases.
+//   - forward.go: every other command goes to the upstream as it came, and by which connection. Package
+//     unruled looks at those that locks use.
 //
 // Each family has its state in a struct of its own, in its own file.
 //
 // # Goroutines
 //
 // A Handler starts no goroutine. Its session's goroutine calls it. Any goroutine may call Inspect and Reloaded.
-// Other sessions call listed's methods for a clients.Session. Many goroutines
-// may use a Service at the same time.
+// Many goroutines may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged, nor is a name that belongs to no user: it
 // may be a password.

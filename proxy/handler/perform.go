@@ -2,19 +2,13 @@ package handler
 
 import (
 	"cmp"
-	"context"
 	"strings"
-	"time"
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
-	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/session"
-	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/resp"
 )
 
 // perform answers one command, or sends it to the server that answers it.
@@ -161,78 +155,6 @@ func (h *Handler) performKeyed(name string, cmd wire.Command, to route.Route, se
 	}
 }
 
-// performOnLocks waits until all earlier commands are answered. Then it runs the command on
-// the masters and answers it.
-func (h *Handler) performOnLocks(name string, args [][]byte, to route.Route) {
-	if h.overlapsOnLocks(args, to) {
-		return
-	}
-	if !h.Settle() || h.refusedAsRestricted(name, args) {
-		return
-	}
-	h.ReplyBytes(h.runOnLocks(args, to))
-	if cap(h.lockReply) > conn.LargeBuffer {
-		h.lockReply = nil
-	}
-}
-
-// overlapsOnLocks has the masters asked without waiting for earlier commands on other keys, if that is
-// possible. The reply comes after theirs.
-func (h *Handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
-	call := h.lockCommand(args, to)
-	if h.restricted() || !h.service.Locks.Overlaps(call) {
-		return false
-	}
-	key := args[to.Keys[0]]
-	if len(key) == 0 || !h.MayOverlap(key, args) {
-		return false
-	}
-	h.askBeside(key, call) // of its own, so that nothing is allocated where nothing overlaps
-	return true
-}
-
-func (h *Handler) askBeside(key []byte, call lock.Command) {
-	call.Leases = h.holder()
-	h.Overlap(key, call.Args, func(ctx context.Context, a *session.Asked) {
-		h.clients.OnLocks(true)
-		defer h.clients.OnLocks(false)
-		call.Args = a.Args
-		a.Reply = h.service.Locks.Do(ctx, a.Reply, call)
-	})
-}
-
-// lockCommand is a command of the client for the masters. The client's leases are missing.
-func (h *Handler) lockCommand(args [][]byte, to route.Route) lock.Command {
-	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Client: h, From: h.clients.Entry}
-}
-
-// runOnLocks runs a command on the masters. The reply is valid until the next call.
-func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
-	size := 0
-	for _, arg := range args {
-		size += len(arg)
-	}
-	copies, ok := h.holdCopies(size)
-	if !ok {
-		h.lockReply = append(h.lockReply[:0], wire.ErrMemory...)
-		return h.lockReply
-	}
-	defer h.Env.Budget.Release(copies)
-	call := h.lockCommand(args, to)
-	call.Leases = h.holder()
-	if h.OnLoop() && h.service.Locks.Parks(call) {
-		h.clients.OnLocks(true)
-		h.Parked(func(ctx context.Context) { h.lockReply = h.service.Locks.Do(ctx, h.lockReply[:0], call) })
-		h.clients.OnLocks(false)
-		return h.lockReply
-	}
-	h.busyOnLocks(func() {
-		h.trackLocks(call)
-		h.lockReply = h.service.Locks.Do(h.Context(), h.lockReply[:0], call)
-	})
-	return h.lockReply
-}
-
 // isQuick tells whether the loop may perform a command. Such a command waits for nothing but the
 // upstream's replies and the masters' votes, or it leaves the loop itself. All others run on a
 // goroutine.
@@ -241,23 +163,6 @@ func (h *Handler) isQuick(cmd wire.Command, to route.Route) bool {
 		return false
 	}
 	return to.Plane == route.Locks || to.Ordinary && to.Plane == route.Upstream
-}
-
-// busyOnLocks is Busy for requests to the masters.
-func (h *Handler) busyOnLocks(ask func()) {
-	h.clients.OnLocks(true)
-	h.Busy(ask)
-	h.clients.OnLocks(false)
-}
-
-// holdCopies takes memory for the copies of a large lock command: the request, and the question
-// to the masters. The streams to the masters take only one large question at a time. The caller
-// must release held. ok is false if the budget has no room.
-func (h *Handler) holdCopies(size int) (held int, ok bool) {
-	if size <= conn.LargeBuffer {
-		return 0, true
-	}
-	return 2 * size, h.reserve(2 * size)
 }
 
 // mayAnswer waits until all earlier commands are answered. It returns false if the session
@@ -289,69 +194,4 @@ func (h *Handler) refusedAsRestricted(name string, args [][]byte) bool {
 	}
 	h.ReplyError(cmp.Or(h.spec.Check(args), wire.ErrRestricted(name)))
 	return true
-}
-
-// refusedAsMoving refuses a command on a key that a change of the rules has moved, and
-// returns whether it did.
-func (h *Handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Route) bool {
-	until := r.HeldBack(h.database(), cmd.Args, to, time.Now())
-	if until.IsZero() {
-		return false
-	}
-	h.abort(wire.ErrMoving(until))
-	return true
-}
-
-// refusedAsLarge refuses a command that would hold up all other lock commands at the masters,
-// and returns whether it did. Of a Split command the masters get only the lock keys.
-func (h *Handler) refusedAsLarge(limits *config.Limits, cmd wire.Command, to route.Route) bool {
-	if int64(len(cmd.Raw)) <= limits.LockCommand && len(to.Keys) <= limits.LockKeys {
-		return false
-	}
-	size, keys := len(cmd.Raw), 0
-	if to.Plane == route.Split {
-		size = 0
-	}
-	for i, at := range to.Keys {
-		if to.Lock[i] && at < len(cmd.Args) {
-			keys++
-			if to.Plane == route.Split {
-				size += len(cmd.Args[at])
-			}
-		}
-	}
-	switch {
-	case int64(size) > limits.LockCommand:
-		h.abort(h.reached(config.LimitLockCommand, wire.ErrTooLarge("lock command", config.LimitLockCommand)))
-	case keys > limits.LockKeys:
-		h.abort(h.reached(config.LimitLockKeys, wire.ErrLockKeys))
-	default:
-		return false
-	}
-	return true
-}
-
-// performSplit performs a command whose keys are on both planes. It runs both halves at the
-// same time and joins their replies. If one half fails, the client gets its error.
-func (h *Handler) performSplit(name string, cmd wire.Command, to route.Route) {
-	if !h.Settle() || h.refusedAsRestricted(name, cmd.Args) || !h.open(cmd) {
-		return
-	}
-	h.sendCaching()
-	upstreamHalf, lockHalf := to.Halves(cmd.Args)
-	h.Insert(resp.AppendCommand(nil, upstreamHalf...), upstream.Expectation{To: upstream.ToOwner, Count: 1})
-	h.Send()
-	ofLocks := h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
-	fromUpstream, ok := h.Settled()
-	if !ok {
-		return
-	}
-	if fromUpstream == nil {
-		fromUpstream = []byte(wire.ErrUpstreamReply)
-	}
-	if name == "mget" {
-		h.ReplyBytes(to.JoinValues(fromUpstream, ofLocks))
-		return
-	}
-	h.ReplyBytes(route.JoinCounts(fromUpstream, ofLocks))
 }
