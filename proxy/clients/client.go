@@ -20,11 +20,11 @@ import (
 // A Hub knows all connected clients of a process. Any number of goroutines may use it.
 type Hub struct {
 	mu   sync.Mutex
-	byID map[int64]*Client
+	byID map[int64]*Connection
 }
 
 // NewHub makes an empty Hub.
-func NewHub() *Hub { return &Hub{byID: make(map[int64]*Client)} }
+func NewHub() *Hub { return &Hub{byID: make(map[int64]*Connection)} }
 
 func (b *Hub) remove(id int64) {
 	b.mu.Lock()
@@ -32,21 +32,21 @@ func (b *Hub) remove(id int64) {
 	delete(b.byID, id)
 }
 
-func (b *Hub) find(id int64) *Client {
+func (b *Hub) find(id int64) *Connection {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.byID[id]
 }
 
 // all returns the clients in the order in which they came.
-func (b *Hub) all() []*Client {
+func (b *Hub) all() []*Connection {
 	b.mu.Lock()
-	list := make([]*Client, 0, len(b.byID))
+	list := make([]*Connection, 0, len(b.byID))
 	for _, c := range b.byID {
 		list = append(list, c)
 	}
 	b.mu.Unlock()
-	slices.SortFunc(list, func(x, y *Client) int { return cmp.Compare(x.session.ID(), y.session.ID()) })
+	slices.SortFunc(list, func(x, y *Connection) int { return cmp.Compare(x.session.ID(), y.session.ID()) })
 	return list
 }
 
@@ -61,8 +61,8 @@ func (b *Hub) Entries() []events.ClientInfo {
 	return list
 }
 
-// A Client is one session as the others see it.
-type Client struct {
+// A Connection is one session as the others see it.
+type Connection struct {
 	Entry   *events.Client               // among the events, which may keep it longer
 	Command atomic.Pointer[command.Spec] // the last one, which the session stores; nil: none, or an unknown one
 
@@ -72,12 +72,12 @@ type Client struct {
 	onLocks atomic.Int32 // commands that the lock masters are asked
 
 	mu    sync.Mutex
-	facts Facts // only the session changes them, so it reads them without mu
+	facts Published // only the session changes them, so it reads them without mu
 }
 
 // NewClient adds a session to the hub. The caller must call Close.
-func NewClient(hub *Hub, session *session.Session, facts Facts) *Client {
-	c := &Client{hub: hub, session: session, since: time.Now()}
+func NewConnection(hub *Hub, session *session.Session, facts Published) *Connection {
+	c := &Connection{hub: hub, session: session, since: time.Now()}
 	c.Entry = events.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
 	c.facts = facts
 	c.introduce()
@@ -88,13 +88,13 @@ func NewClient(hub *Hub, session *session.Session, facts Facts) *Client {
 }
 
 // Close removes the session from the hub.
-func (c *Client) Close() {
+func (c *Connection) Close() {
 	c.hub.remove(c.session.ID())
 	c.Entry.Leave()
 }
 
-// Publish shows the facts to other sessions.
-func (c *Client) Publish(now Facts) {
+// Publish shows other sessions what has changed.
+func (c *Connection) Publish(now Published) {
 	was := c.facts
 	if now == was {
 		return
@@ -102,19 +102,19 @@ func (c *Client) Publish(now Facts) {
 	c.mu.Lock()
 	c.facts = now
 	c.mu.Unlock()
-	if now.User != was.User || now.Settings != was.Settings {
+	if now.User != was.User || now.ClientSettings != was.ClientSettings {
 		c.introduce()
 	}
 }
 
 // introduce tells the journal what is published.
-func (c *Client) introduce() {
+func (c *Connection) introduce() {
 	now := &c.facts
 	c.Entry.Introduce(events.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
 }
 
 // OnLocks says that the lock masters are asked a command, or are no longer. Several may be asked at once.
-func (c *Client) OnLocks(yes bool) {
+func (c *Connection) OnLocks(yes bool) {
 	if yes {
 		c.onLocks.Add(1)
 	} else {
@@ -123,7 +123,7 @@ func (c *Client) OnLocks(yes bool) {
 }
 
 // status looks at the client. Any goroutine may call it.
-func (c *Client) status() *status {
+func (c *Connection) status() *status {
 	c.mu.Lock()
 	facts := c.facts
 	c.mu.Unlock()
@@ -135,13 +135,13 @@ func (c *Client) status() *status {
 	}
 	address, local := addresses(c.session.RemoteAddr(), c.session.LocalAddr())
 	return &status{
-		Facts: facts, command: c.Command.Load(), id: c.session.ID(), address: address, local: local,
+		Published: facts, command: c.Command.Load(), id: c.session.ID(), address: address, local: local,
 		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
 	}
 }
 
 // Line is the client's line in CLIENT LIST.
-func (c *Client) Line() []byte { return c.status().line(nil) }
+func (c *Connection) Line() []byte { return c.status().line(nil) }
 
 // List are the lines of the clients that CLIENT LIST shows.
 func (b *Hub) List(filter ListFilter) (lines []byte) {
@@ -165,7 +165,7 @@ func (b *Hub) List(filter ListFilter) (lines []byte) {
 
 // Kill ends the sessions that the filter is about, and returns the reply. The client's own one ends after
 // the reply.
-func (c *Client) Kill(filter KillFilter) (reply []byte) {
+func (c *Connection) Kill(filter KillFilter) (reply []byte) {
 	killed := 0
 	by, _ := addresses(c.session.RemoteAddr(), c.session.LocalAddr())
 	for _, other := range c.hub.all() {

@@ -46,8 +46,8 @@ func TestParseList(t *testing.T) {
 
 // The filter says which of these clients end: (a) and (b) are clients, and b asks.
 func TestKillFilters(t *testing.T) {
-	a := &status{id: 7, address: "10.0.0.7:5000", local: "10.0.0.1:6380", age: time.Minute, Facts: Facts{User: "alice"}}
-	b := &status{id: 8, address: "10.0.0.8:5000", local: "10.0.0.1:6380", age: time.Hour, Facts: Facts{User: "bob"}, subscriptions: [3]int{1, 0, 0}}
+	a := &status{id: 7, address: "10.0.0.7:5000", local: "10.0.0.1:6380", age: time.Minute, Published: Published{User: "alice"}}
+	b := &status{id: 8, address: "10.0.0.8:5000", local: "10.0.0.1:6380", age: time.Hour, Published: Published{User: "bob"}, subscriptions: [3]int{1, 0, 0}}
 	for line, want := range map[string]string{
 		"CLIENT KILL 10.0.0.7:5000":             "a",
 		"CLIENT KILL 10.0.0.8:5000":             "b", // the old form ends even the client that asks
@@ -101,7 +101,7 @@ func TestLine(t *testing.T) {
 		want   string
 	}{
 		"it has sent nothing": {
-			status{id: 1, address: "a:1", local: "l:2", waits: waitsForNobody, Facts: Facts{User: "default", Queued: -1}},
+			status{id: 1, address: "a:1", local: "l:2", waits: waitsForNobody, Published: Published{User: "default", Queued: -1}},
 			"id=1 addr=a:1 laddr=l:2 fd=-1 name= age=0 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 " +
 				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL user=default redir=-1 resp=2 lib-name= lib-ver=\n",
 		},
@@ -109,10 +109,10 @@ func TestLine(t *testing.T) {
 			status{
 				id: 2, address: "a:1", local: "l:2", age: 90 * time.Second, idle: 1900 * time.Millisecond, waits: waitsForLocks, command: blpop,
 				subscriptions: [3]int{1, 2, 3},
-				Facts: Facts{
-					Settings: upstream.Settings{Name: "worker", DB: 4, Version: wire.RESP3, LibName: "redis-py", LibVersion: "5.2.1", NoEvict: true, NoTouch: true},
-					User:     "alice",
-					Queued:   2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, Redirect: 9,
+				Published: Published{
+					ClientSettings: upstream.ClientSettings{Name: "worker", DB: 4, Version: wire.RESP3, LibName: "redis-py", LibVersion: "5.2.1", NoEvict: true, NoTouch: true},
+					User:           "alice",
+					Queued:         2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, Redirect: 9,
 				},
 			},
 			"id=2 addr=a:1 laddr=l:2 fd=-1 name=worker age=90 idle=1 flags=OPxbtBeT db=4 sub=1 psub=2 ssub=3 multi=2 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=77 " +

@@ -11,9 +11,9 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// Facts are what a session's goroutine knows of its client.
-type Facts struct {
-	upstream.Settings
+// Published is what a session's goroutine lets the others know of its client.
+type Published struct {
+	upstream.ClientSettings
 	User        string // "": not logged in
 	Queued      int    // commands after MULTI; -1: there was no MULTI
 	QueuedBytes int    // the memory that they take here
@@ -26,7 +26,7 @@ type Facts struct {
 
 // status is everything that CLIENT LIST shows of a client.
 type status struct {
-	Facts
+	Published
 	command        *command.Spec // the last one; nil: none, or an unknown one
 	id             int64
 	address, local string
@@ -121,7 +121,7 @@ func (s *status) commandName() string {
 }
 
 // Redirection is the reply to CLIENT GETREDIR.
-func (f *Facts) Redirection() int64 {
+func (f *Published) Redirection() int64 {
 	if !f.Tracks {
 		return -1
 	}

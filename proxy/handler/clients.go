@@ -39,8 +39,8 @@ func (h *Handler) answerOnClients(name string, args [][]byte) (reply []byte) {
 	case "client|info":
 		return wire.AppendText(nil, h.clients.Line(), h.client.Version)
 	case "client|getredir":
-		facts := h.facts()
-		return redcon.AppendInt(nil, facts.Redirection())
+		published := h.published()
+		return redcon.AppendInt(nil, published.Redirection())
 	case "client|list":
 		filter, refusal := clients.ParseList(args)
 		if refusal = cmp.Or(refusal, h.lacksRight("LIST")); refusal != "" {
@@ -188,17 +188,17 @@ func showCaching(reply []byte) []byte {
 }
 
 // publish shows other sessions what has changed.
-func (h *Handler) publish() { h.clients.Publish(h.facts()) }
+func (h *Handler) publish() { h.clients.Publish(h.published()) }
 
-func (h *Handler) facts() clients.Facts {
-	facts := clients.Facts{
-		Settings: h.client.Settings, Queued: h.multi.len(), QueuedBytes: h.multi.memory, Monitors: h.monitoring,
+func (h *Handler) published() clients.Published {
+	p := clients.Published{
+		ClientSettings: h.client.ClientSettings, Queued: h.multi.len(), QueuedBytes: h.multi.memory, Monitors: h.monitoring,
 	}
 	if user := h.account.Load(); user != nil {
-		facts.User = user.Name
+		p.User = user.Name
 	}
 	if mode := h.tracking.Mode; mode != nil {
-		facts.Tracks, facts.Broadcast, facts.Caching, facts.Redirect = true, mode.Broadcast, h.tracking.Caching, h.tracking.Redirect
+		p.Tracks, p.Broadcast, p.Caching, p.Redirect = true, mode.Broadcast, h.tracking.Caching, h.tracking.Redirect
 	}
-	return facts
+	return p
 }

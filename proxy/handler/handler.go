@@ -113,7 +113,7 @@ type Handler struct {
 	outdatedAt  atomic.Int64
 	monitoring  bool
 	sharedWrite bool // a write went over a shared connection, so WAIT cannot be answered
-	clients     *clients.Client
+	clients     *clients.Connection
 	spec        *command.Spec    // of the last command
 	plain       *config.Settings // isPlain by these; nil: it may not be
 }
@@ -125,7 +125,7 @@ func (v *Service) NewHandler(running context.Context, id int64, client net.Conn)
 	h.Session = session.New(running, v.env, id, client)
 	h.forgetLogin()
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
-	h.clients = clients.NewClient(v.Clients, h.Session, h.facts())
+	h.clients = clients.NewConnection(v.Clients, h.Session, h.published())
 	return h
 }
 

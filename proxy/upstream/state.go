@@ -6,8 +6,8 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// Settings are what a client has set for its connection.
-type Settings struct {
+// ClientSettings are what a client has set for its connection.
+type ClientSettings struct {
 	Version             wire.Version
 	DB                  int // the database of the last successful SELECT
 	Name                string
@@ -15,10 +15,10 @@ type Settings struct {
 	NoEvict, NoTouch    bool
 }
 
-// A ClientState keeps a client's Settings, so that the upstream connection can be opened
+// A ClientState keeps a client's ClientSettings, so that the upstream connection can be opened
 // late, be closed by RESET, and be unreachable.
 type ClientState struct {
-	Settings
+	ClientSettings
 	AsksID bool // the client uses its id, so a new connection is asked for its own
 
 	reserve func(n int) bool
@@ -28,7 +28,7 @@ type ClientState struct {
 // NewClientState makes the state of a client that has set nothing. reserve takes memory, or
 // returns false. A negative number gives memory back. The caller must call Release.
 func NewClientState(reserve func(n int) bool, db int) ClientState {
-	return ClientState{Settings: Settings{DB: db}, reserve: reserve}
+	return ClientState{ClientSettings: ClientSettings{DB: db}, reserve: reserve}
 }
 
 // Release gives back the memory of the state. The state must not be used any more.
