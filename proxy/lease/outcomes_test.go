@@ -104,6 +104,22 @@ func TestWhereThereAreNoLeasesNobodyGivesOneUp(t *testing.T) {
 	})
 }
 
+// A string or a hash that a run created is the lock of its connection.
+func TestALockThatARunTakesIsRenewed(t *testing.T) {
+	for _, effect := range []redlock.Effect{{Value: []byte(token)}, {Holder: []byte(token)}} {
+		onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+			effect.Change, effect.TTL = redlock.KeyCreated, 3*second
+			b.masters.put("k", token, 3*second)
+			b.Ran(ran(effect), 0, b.holder)
+			pass(10 * second)
+			b.wantHeld(t, "k", true)
+			if !b.holder.Holds() {
+				t.Errorf("no lease: %+v", effect)
+			}
+		})
+	}
+}
+
 // A run that prolongs a lock, or takes it once more, leaves its lease.
 func TestALockThatARunProlongsIsStillRenewed(t *testing.T) {
 	for _, change := range []redlock.Change{redlock.KeyProlonged, redlock.KeyReentered} {
