@@ -132,10 +132,8 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 		}
 	}
 	upstreamEntry, masterEntries := p.endpoints(next)
-	if plan.Locker || p.locker.Status().Change.Waits != "" { // a list that is as before says something then
-		if err := p.locker.Reload(ctx, p.lockerConfig(next, masterEntries)); err != nil {
-			return nil, err
-		}
+	if err := p.locker.Reload(ctx, p.lockerConfig(next, masterEntries)); err != nil {
+		return nil, err
 	}
 	p.apply(next, upstreamEntry, masterEntries, time.Now())
 	return plan.Changes, nil

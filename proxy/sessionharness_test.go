@@ -222,7 +222,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 			Unruled: unruled.New(slog.New(slog.DiscardHandler)),
 		},
 		log:      slog.New(slog.DiscardHandler),
-		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes},
+		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.Demo().Limits, Router: routes},
 	}
 	if redis != nil {
 		setup.DialUpstream = func(ctx context.Context) (net.Conn, error) {

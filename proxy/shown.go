@@ -41,11 +41,7 @@ func (p *Proxy) newPage() *page.Page {
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {
-	names := metrics.Names{Verdicts: lock.Verdicts(), Build: thisBuild().labels()}
-	for _, limit := range new(config.Limits).Table() {
-		names.Limits = append(names.Limits, string(limit.Name))
-	}
-	return metrics.New(reg, names)
+	return metrics.New(reg, metrics.Names{Verdicts: lock.Verdicts(), Limits: config.LimitNames(), Build: thisBuild().labels()})
 }
 
 func shownOf(cfg *config.Config, since time.Time) metrics.Settings {

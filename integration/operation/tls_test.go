@@ -218,7 +218,7 @@ func TestTLSRenewalAndCheck(t *testing.T) {
 		out, err := exec.Command(c.Proxy.Binary, flag, "-config", c.Proxy.Flags[1]).CombinedOutput()
 		return string(out), err
 	}
-	if text, err := run("-check"); err != nil || !strings.Contains(text, "certificate "+c.shown.CertFile) || strings.Count(text, " (TLS)") != 6 {
+	if text, err := run("-check"); err != nil || !strings.Contains(text, c.shown.CertFile+" until ") || strings.Count(text, " (TLS)") != 6 {
 		t.Errorf("-check: %v\n%s", err, text)
 	}
 	if text, err := run("-healthcheck"); err != nil {

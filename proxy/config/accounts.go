@@ -21,16 +21,6 @@ const (
 // rightsByWord has the words of the configuration.
 var rightsByWord = map[string]Rights{"locks": RightLocks, "upstream": RightUpstream, "both": RightBoth}
 
-// UnmarshalText parses a word of the configuration.
-func (r *Rights) UnmarshalText(text []byte) error {
-	may, known := rightsByWord[string(text)]
-	if !known {
-		return checkWord(string(text), "locks upstream both")
-	}
-	*r = may
-	return nil
-}
-
 func (r Rights) String() string {
 	for word, means := range rightsByWord {
 		if r == means {

@@ -12,113 +12,98 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// configChecks find the mistakes that no single value shows.
-type configChecks struct {
-	*configReader
-	cfg *Config
-}
-
-func (c configChecks) all() {
-	if !c.has("upstream") {
-		c.fail("upstream", "is missing; write the URL of your Redis, none, or embedded to try it out")
+// check finds the mistakes that no single value shows.
+func (r *configReader) check() {
+	if !r.has("upstream") {
+		r.fail("upstream", "is missing; write the URL of your Redis, none, or embedded to try it out")
 	}
-	if !c.has("masters") && !(c.cfg.Learns() && c.sound("locks")) {
-		c.fail("masters", "is missing; list the URLs of the lock masters, or write embedded to try it out")
+	if !r.has("masters") && !(r.cfg.Learns() && r.sound("locks")) {
+		r.fail("masters", "is missing; list the URLs of the lock masters, or write embedded to try it out")
 	}
-	if c.cfg.Learns() && c.sound("locks") && c.cfg.Upstream.Kind == UpstreamNone && c.has("upstream") {
-		c.fail("locks", "cannot be learned without an upstream, which would serve the keys; write - match: \"*\", because every key is a lock there")
+	if r.cfg.Learns() && r.sound("locks") && r.cfg.Upstream.Kind == UpstreamNone && r.has("upstream") {
+		r.fail("locks", "cannot be learned without an upstream, which would serve the keys; write - match: \"*\", because every key is a lock there")
 	}
-	c.addresses()
-	c.masters()
-	c.tls()
-	c.users()
-	c.durations()
-	for i, glob := range c.cfg.Ignore {
-		if key := elementKey("ignore", i); glob == "" && c.sound(key) {
-			c.fail(key, "is empty; write a Redis glob over the whole key, such as \"idempotency:*\"")
+	r.addresses()
+	r.masters()
+	r.tls()
+	r.users()
+	r.durations()
+	for i, glob := range r.cfg.Ignore {
+		if key := elementKey("ignore", i); glob == "" && r.sound(key) {
+			r.fail(key, "is empty; write a Redis glob over the whole key, such as \"idempotency:*\"")
 		}
 	}
 }
 
-func (c configChecks) durations() {
-	cfg := c.cfg
+func (r *configReader) durations() {
+	cfg := r.cfg
 	if least := redlock.LeastRestartDelay(cfg.MasterTimeout, cfg.ClockDrift); cfg.RestartDelay < least {
-		c.failAt(cmp.Or(c.places["restart_delay"], c.places["master_timeout"], c.places["clock_drift"]), "restart_delay", "%s is too short; it must be %s at least with master_timeout %s and clock_drift %v, because a proxy may take that long to write a master's marker, and the master must not vote before that",
+		r.failAt(cmp.Or(r.places["restart_delay"], r.places["master_timeout"], r.places["clock_drift"]), "restart_delay", "%s is too short; it must be %s at least with master_timeout %s and clock_drift %v, because a proxy may take that long to write a master's marker, and the master must not vote before that",
 			ShortDuration(cfg.RestartDelay), ShortDuration(least), ShortDuration(cfg.MasterTimeout), cfg.ClockDrift)
 	}
 	if cfg.MaxQuarantine < cfg.RestartDelay {
-		c.failAt(cmp.Or(c.places["max_quarantine"], c.places["restart_delay"]), "max_quarantine", "%s is shorter than restart_delay (%s); raise the one or lower the other",
+		r.failAt(cmp.Or(r.places["max_quarantine"], r.places["restart_delay"]), "max_quarantine", "%s is shorter than restart_delay (%s); raise the one or lower the other",
 			ShortDuration(cfg.MaxQuarantine), ShortDuration(cfg.RestartDelay))
 	}
 	for i, rule := range cfg.Locks {
 		if least := redlock.LeastTTL(cfg.ClockDrift); rule.DefaultTTL > 0 && rule.DefaultTTL < least {
-			c.fail(elementKey("locks", i)+".default_ttl", "%s is too short, and no lock would ever be granted; it must be %s at least with clock_drift %v, and well above the time in which the masters answer",
+			r.fail(elementKey("locks", i)+".default_ttl", "%s is too short, and no lock would ever be granted; it must be %s at least with clock_drift %v, and well above the time in which the masters answer",
 				ShortDuration(rule.DefaultTTL), ShortDuration(least), cfg.ClockDrift)
 		}
 	}
 }
 
-func (c configChecks) addresses() {
-	cfg := c.cfg
-	c.check("listen", CheckListen(cfg.Listen, true))
-	c.check("tls.listen", CheckListen(cfg.TLS.Listen, false))
-	c.check("admin", CheckListen(cfg.Admin, false))
+func (r *configReader) addresses() {
+	cfg := r.cfg
 	for i, name := range cfg.AdminHosts {
 		if name == "" || strings.ContainsAny(name, ":/* ") {
-			c.fail(elementKey("admin_hosts", i), "is not a host name; write each name in full, without a scheme and a port, such as locks.example.com")
+			r.fail(elementKey("admin_hosts", i), "is not a host name; write each name in full, without a scheme and a port, such as locks.example.com")
 		}
 	}
-	if cfg.Listen == "" && cfg.TLS.Listen == "" && c.sound("listen") && c.sound("tls") {
-		c.fail("listen", "is empty and tls.listen is not set, so no client could connect")
+	if cfg.Listen == "" && cfg.TLS.Listen == "" && r.sound("listen") && r.sound("tls") {
+		r.fail("listen", "is empty and tls.listen is not set, so no client could connect")
 	}
 	if samePort(cfg.TLS.Listen, cfg.Listen) {
-		c.fail("tls.listen", "%s is the plain listen address; the two need different ports", cfg.TLS.Listen)
+		r.fail("tls.listen", "%s is the plain listen address; the two need different ports", cfg.TLS.Listen)
 	}
 	if cfg.ReusePort && strings.HasPrefix(cfg.Listen, UnixPrefix) {
-		c.fail("reuse_port", "cannot be used with the unix: socket in listen, which one process has for itself; give each process a listen address of its own, or use a TCP address")
+		r.fail("reuse_port", "cannot be used with the unix: socket in listen, which one process has for itself; give each process a listen address of its own, or use a TCP address")
 	}
 	for _, listen := range []string{cfg.Listen, cfg.TLS.Listen} {
 		if listen != "" {
-			c.listens(listen)
+			r.listens(listen)
 		}
 	}
 }
 
 // listens reports settings that collide with an address on which the proxy listens.
-func (c configChecks) listens(listen string) {
-	cfg := c.cfg
+func (r *configReader) listens(listen string) {
+	cfg := r.cfg
 	if cfg.Admin != "" && samePort(cfg.Admin, listen) {
-		c.fail("admin", "%s is the listen address; the two need different ports", cfg.Admin)
+		r.fail("admin", "%s is the listen address; the two need different ports", cfg.Admin)
 	}
 	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.Server, listen) {
-		c.fail("upstream", "%s is the proxy's own listen address", cfg.Upstream.Server.Name)
+		r.fail("upstream", "%s is the proxy's own listen address", cfg.Upstream.Server.Name)
 	}
 	for i, master := range cfg.Masters.Servers {
 		if reaches(master, listen) {
-			c.fail(elementKey("masters", i), "%s is the proxy's own listen address", master.Name)
+			r.fail(elementKey("masters", i), "%s is the proxy's own listen address", master.Name)
 		}
 	}
 }
 
-func (c configChecks) masters() {
-	for i, server := range c.cfg.Masters.Servers {
+func (r *configReader) masters() {
+	for i, server := range r.cfg.Masters.Servers {
 		key := elementKey("masters", i)
-		if !c.sound(key) {
+		if !r.sound(key) {
 			continue
 		}
 		if server.DB != 0 {
-			c.fail(key, "a master's URL must not name a database: a lock in database n lives in database n of every master")
+			r.fail(key, "a master's URL must not name a database: a lock in database n lives in database n of every master")
 		}
-		if at := slices.IndexFunc(c.cfg.Masters.Servers[:i], server.Same); at >= 0 {
-			c.fail(key, "%s is the same server as %s on line %d; one server has one vote", server.Name, c.cfg.Masters.Servers[at].Name, c.places[elementKey("masters", at)])
+		if at := slices.IndexFunc(r.cfg.Masters.Servers[:i], server.Same); at >= 0 {
+			r.fail(key, "%s is the same server as %s on line %d; one server has one vote", server.Name, r.cfg.Masters.Servers[at].Name, r.places[elementKey("masters", at)])
 		}
-	}
-}
-
-// check reports err for a key, if there is an error and the file has the key.
-func (c configChecks) check(key string, err error) {
-	if err != nil && c.has(key) {
-		c.fail(key, "%s", err)
 	}
 }
 

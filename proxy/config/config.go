@@ -14,42 +14,31 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// Config is a whole, checked configuration. Load makes one. Its tags are the file's keys
-// (yaml.go). It may be printed, because servers print as their names.
+// Config is a whole, checked configuration. Load makes one. table.go says what each key
+// is. It may be printed, because servers print as their names.
 type Config struct {
 	Source string // the file, or -demo
-	Listen string `yaml:"listen"` // host:port or unix:/path; empty: only over TLS
-	// UnixPermissions are the permissions of Listen's socket, if Listen is a unix: path.
-	UnixPermissions fs.FileMode `yaml:"unix_permissions"`
-	// ReusePort lets several processes of the same user listen on Listen and TLS.Listen.
-	ReusePort  bool     `yaml:"reuse_port" oneof:"no yes"`
-	TLS        TLS      `yaml:"tls"`
-	Admin      string   `yaml:"admin"`                                                     // host:port; empty: no admin server
-	AdminHosts []string `yaml:"admin_hosts" list:"host names such as [locks.example.com]"` // besides localhost, IP addresses and Admin's host
-	Upstream   Upstream `yaml:"upstream"`
-	Masters    Masters  `yaml:"masters"`
 
-	// UpstreamConnections says whether clients share connections to the upstream until one needs its own.
-	UpstreamConnections string `yaml:"upstream_connections" oneof:"own shared"`
+	Listen, Admin       string // empty: not there
+	UnixPermissions     fs.FileMode
+	ReusePort           bool
+	TLS                 TLS
+	AdminHosts          []string
+	Upstream            Upstream
+	UpstreamConnections string // ConnectionsOwn or ConnectionsShared
+	Masters             Masters
+	Locks               route.Rules // none: Learns
+	Ignore              []string
 
-	Locks route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\", or the word learn"` // the first match counts; none: Learns
+	MasterTimeout, RestartDelay, MaxQuarantine time.Duration
+	Retry                                      Retry
+	ClockDrift                                 float64
+	Heal                                       Heal
 
-	// Ignore has globs: keys that are no locks although they look like locks (package unruled).
-	Ignore []string `yaml:"ignore" list:"Redis globs such as [\"idempotency:*\"]"`
-
-	MasterTimeout time.Duration `yaml:"master_timeout" range:"1ms 1m"`
-	Retry         Retry         `yaml:"retry"`
-	ClockDrift    float64       `yaml:"clock_drift" range:"0 0.5"`
-	RestartDelay  time.Duration `yaml:"restart_delay" range:" 24h"`
-	MaxQuarantine time.Duration `yaml:"max_quarantine" range:"100ms 168h"`
-	Heal          Heal          `yaml:"heal"`
-
-	Auth Auth `yaml:"auth"`
-	// AuthCache is the time for which a user that the upstream has accepted may use locks
-	// while the upstream is unreachable.
-	AuthCache time.Duration `yaml:"auth_cache" range:"0s 24h"`
-	Limits    Limits        `yaml:"limits"`
-	Log       Log           `yaml:"log"`
+	Auth      Auth
+	AuthCache time.Duration
+	Limits    Limits
+	Log       Log
 
 	// NewSet is the operator's assurance (-new) that no lock can be held on these masters
 	// yet. Then they need not prove how long they have been up. It is no key of the file.
@@ -192,48 +181,35 @@ func (m Masters) Quorum() int { return m.Count()/2 + 1 }
 
 // Retry bounds the repetitions of a ballot whose votes were split between clients.
 type Retry struct {
-	Count int           `yaml:"count" range:"0 100"`
-	Delay time.Duration `yaml:"delay" range:"0s 1m"` // each repetition waits a random time up to this
+	Count int
+	Delay time.Duration
 }
 
 // Heal says how the locks that a majority holds are written to masters that lack them.
 type Heal struct {
-	Every time.Duration `yaml:"every" range:"0s 24h"`   // pause between two passes over all keys; 0: nothing is healed
-	Rate  int           `yaml:"rate" range:"1 1000000"` // keys looked at in a second, at most
-	Size  int64         `yaml:"size" range:"1kb 512mb"` // bytes of a key's content; larger keys are not healed
-}
-
-// String describes it for people.
-func (h Heal) String() string {
-	if h.Every == 0 {
-		return "off"
-	}
-	return fmt.Sprintf("every %s, %d keys a second, of up to %s", ShortDuration(h.Every), h.Rate, shortSize(h.Size))
+	Every time.Duration // 0: nothing is healed
+	Rate  int
+	Size  int64
 }
 
 // Auth says how clients log in. If it has neither a password nor users, and Upstream is
 // false, clients need no login.
 type Auth struct {
-	Password endpoint.Secret `yaml:"password" also:"password_file password_env"` // of the user default; if empty and Users is not: there is no such user
-	May      Rights          `yaml:"may"`                                        // of the user default
-	Users    []User          `yaml:"users" list:"users such as - {name: app, password_file: /run/secrets/app, may: locks}"`
-
-	// Upstream means that the upstream has the users and judges their passwords.
-	Upstream bool
+	Password endpoint.Secret // of the user default; if empty and Users is not: there is no such user
+	May      Rights          // of the user default
+	Users    []User
+	Upstream bool // the upstream has the users and judges their passwords
 }
 
 // User is a client's name, password and rights.
 type User struct {
-	Password endpoint.Secret `yaml:"password" also:"password_file password_env"`
-	Name     string          `yaml:"name"`
-	May      Rights          `yaml:"may"`
+	Password endpoint.Secret
+	Name     string
+	May      Rights
 }
 
 // Log says which lines are logged and in which format.
-type Log struct {
-	Level  string `yaml:"level" oneof:"debug info warn error"`
-	Format string `yaml:"format" oneof:"text json"`
-}
+type Log struct{ Level, Format string }
 
 // EmbeddedMasters is the number of masters for `masters: embedded`. It is the smallest
 // set that still decides with two of them unreachable.
@@ -241,35 +217,6 @@ const EmbeddedMasters = 5
 
 // DefaultFile is read if no file is named.
 const DefaultFile = "config.yaml"
-
-// Demo is the configuration without a file. It equals the shipped config.yaml: all servers are embedded
-// in the process, for trying the proxy out. It also has the value of each key that a file leaves out.
-func Demo() *Config {
-	return &Config{
-		Source:          DemoSource,
-		Listen:          "127.0.0.1:6380",
-		UnixPermissions: 0o700,
-		Admin:           "127.0.0.1:9380",
-		AdminHosts:      []string{},
-		Upstream:        Upstream{Kind: UpstreamEmbedded},
-		Masters:         Masters{Embedded: true},
-
-		UpstreamConnections: ConnectionsShared,
-
-		Locks:         route.Rules{{Match: "lock:*", DB: route.AnyDB}},
-		Ignore:        []string{},
-		MasterTimeout: 50 * time.Millisecond,
-		Retry:         Retry{Count: 3, Delay: 200 * time.Millisecond},
-		ClockDrift:    0.01,
-		RestartDelay:  30 * time.Second,
-		MaxQuarantine: 10 * time.Minute,
-		Heal:          Heal{Rate: 1000, Size: 1 << 20},
-		Auth:          Auth{May: RightBoth},
-		AuthCache:     5 * time.Minute,
-		Limits:        DefaultLimits(),
-		Log:           Log{Level: "info", Format: "text"},
-	}
-}
 
 // Flags take the place of keys of the file.
 type Flags struct {

@@ -3,12 +3,16 @@
 //
 // # The file
 //
-// Load reads a file strictly. Config and the structs in it describe its keys: the tags
-// of their fields name the keys, their ranges and the allowed words. One reader (yaml.go)
-// walks structs and YAML together. The few values that are more than a struct or a
-// single word are in keys.go. The mistakes that no single value shows are found in
-// checks.go, tls.go and users.go. Demo is the configuration without a file. It also has
-// the value of each key that a file leaves out.
+// table.go has a row for each key: its field, the value without it, what is allowed, what
+// a reload does with it, and a sentence. Everything else about keys is made from the rows:
+// reading (yaml.go, values.go), Demo, PlanReload, Show for -check, Hash, LimitNames, and in
+// tests the handbook's table and the schema for editors. A new key needs a row, a field,
+// and the code that uses the field.
+//
+// Load reads a file strictly. The few values that are more than a single value or a list
+// are in keys.go. The mistakes that no single value shows are found in checks.go, tls.go
+// and users.go. Demo is the configuration without a file. It also has the value of each
+// key that a file leaves out.
 //
 // Load reports all mistakes in one Error. Each has its file, its line, its key and what
 // is allowed. No error quotes a value that may be a password. Nothing here prints a
@@ -22,8 +26,8 @@
 // what a reload would change, or which keys need a restart. It asks no server.
 //
 // Hash shows an operator whether proxies agree. NewLogger makes the logger that the file
-// asks for. Accounts are the users of one configuration. Limits are in the order in
-// which they are shown (Table), and a LimitName is also the label of its metric.
+// asks for. Accounts are the users of one configuration. A LimitName is a limit's key and
+// the label of its metric.
 //
 // # Who owns what
 //

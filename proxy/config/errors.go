@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,7 @@ func (p Problem) String() string {
 	return where + ": " + p.text
 }
 
+// plainKey is what a key looks like. A forgotten space makes "password:secret" a key.
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
 // quoteValue quotes a wrong value unless it may contain a secret. A text with an @ may be
@@ -49,11 +51,42 @@ func quoteValue(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// quoteKey quotes an unknown key only if it looks like a key. A forgotten space makes
-// "password:secret" a key.
-func quoteKey(key string) string {
-	if !plainKey.MatchString(key) {
-		return "a key"
+// closest returns the first name that a mistyped one may stand for, or "". It is one with a
+// few other letters, or with the mistyped one as a word (cert_file for cert), or below
+// another key (limits.clients for clients).
+func closest(typed string, names []string) (meant string) {
+	least := min(3, (len(typed)+1)/2)
+	for _, name := range names {
+		away := distance(typed, name)
+		words := strings.FieldsFunc(name, func(c rune) bool { return strings.ContainsRune("_.[]", c) })
+		if strings.HasSuffix(name, "."+typed) {
+			away = 0
+		} else if slices.Contains(words, typed) {
+			away = 1
+		}
+		if away < least {
+			least, meant = away, name
+		}
 	}
-	return fmt.Sprintf("%q", key)
+	return meant
+}
+
+// distance is the number of letters to add, to drop or to replace between two texts.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1) // from the part of a so far to each part of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0]++
+		for j := range len(b) {
+			same := before
+			if a[i] != b[j] {
+				same++
+			}
+			before, row[j+1] = row[j+1], min(same, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -11,67 +10,7 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// parseConfig parses a whole file. Missing keys keep their defaults, except upstream and
-// masters. Without these, the proxy would silently hold its locks in an embedded server.
-func parseConfig(file string, text []byte) (*Config, error) { return parse(file, text, Flags{}) }
-
-// parse is parseConfig with flags.
-func parse(file string, text []byte, flags Flags) (*Config, error) {
-	cfg := Demo()
-	r := &configReader{file: file, places: map[string]int{}}
-	cfg.Source, cfg.places = file, r.places
-	top := r.document(text)
-	switch {
-	case len(r.problems) > 0: // the file is not valid YAML, so there is nothing more to check
-	case top == nil:
-		r.failAt(0, "", "the file is empty; it needs at least the keys upstream and masters")
-	default:
-		r.read(top, "", cfg, "")
-		if flags.Learn {
-			cfg.Locks = nil
-		}
-		if cfg.AdminFlag = flags.Admin; flags.Admin != "" {
-			cfg.Admin = flags.Admin
-		}
-		if top.Kind == yaml.MappingNode {
-			configChecks{r, cfg}.all()
-		}
-	}
-	if len(r.problems) > 0 {
-		slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.line - b.line })
-		return nil, r.problems
-	}
-	return cfg, nil
-}
-
-// readOwn reads values that are more than a struct or a single value. It returns false if
-// place is no such value.
-func (r *configReader) readOwn(node *yaml.Node, key string, place any, tag reflect.StructTag) bool {
-	switch place := place.(type) {
-	case *Masters:
-		*place = r.masters(node, key, tag)
-	case *route.Rules:
-		*place = r.rules(node, key, tag)
-	case *[]User:
-		*place = readList(r, node, key, tag, User{May: RightBoth})
-	case *[]string:
-		*place = readList(r, node, key, tag, "")
-	case *endpoint.Secret:
-		r.secret(node, key, place)
-	case *Auth:
-		if node.Kind != yaml.ScalarNode {
-			return false
-		}
-		if place.Upstream = node.Value == "upstream"; !place.Upstream {
-			r.fail(key, "must be the word upstream or a mapping with the keys password, password_file, password_env, may, users")
-		}
-	default:
-		return false
-	}
-	return true
-}
-
-func (r *configReader) masters(node *yaml.Node, key string, tag reflect.StructTag) (m Masters) {
+func (r *configReader) readMasters(node *yaml.Node, key string, s setting) (m Masters) {
 	isEmbedded := func(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Value == "embedded" }
 	at := slices.IndexFunc(node.Content, isEmbedded)
 	switch {
@@ -86,7 +25,9 @@ func (r *configReader) masters(node *yaml.Node, key string, tag reflect.StructTa
 		r.failAt(node.Content[at].Line, elementKey(key, at), "embedded cannot stand in a list; write masters: embedded for five of them")
 		return Masters{}
 	}
-	return Masters{Servers: readList(r, node, key, tag, endpoint.Endpoint{})}
+	return Masters{Servers: readList(r, node, key, s, func(server *endpoint.Endpoint) []setting {
+		return []setting{{name: s.name + "[]", place: server}}
+	})}
 }
 
 // secret reads a password from the configuration itself (password), from a file
@@ -124,11 +65,14 @@ func (r *configReader) secret(node *yaml.Node, key string, place *endpoint.Secre
 const noRuleUsers = "rules have no users any more, because a script of any user who may use locks reaches all lock keys; delete this key, " +
 	"and write may: upstream in auth for users whom you do not trust with all locks, or give them a proxy and masters of their own"
 
-func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag) route.Rules {
+func (r *configReader) readRules(node *yaml.Node, key string, s setting) route.Rules {
 	if node.Kind == yaml.ScalarNode && node.Value == "learn" {
 		return nil
 	}
-	rules := readList(r, node, key, tag, route.Rule{DB: route.AnyDB})
+	rules := readList(r, node, key, s, func(rule *route.Rule) []setting {
+		*rule = *newRule()
+		return ofRule(rule)
+	})
 	if len(rules) == 0 && r.sound(key) {
 		r.fail(key, "the list is empty; without a rule no key is a lock (write - match: \"lock:*\", or the word learn to find out which keys are)")
 	}

@@ -5,10 +5,11 @@ import (
 	"log/slog"
 )
 
-var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-
 // SlogLevel converts the level for package slog.
-func (l Log) SlogLevel() slog.Level { return logLevels[l.Level] }
+func (l Log) SlogLevel() (level slog.Level) {
+	_ = level.UnmarshalText([]byte(l.Level)) // the words are slog's
+	return level
+}
 
 // NewLogger makes the logger that the configuration asks for. The second result changes
 // its level later.

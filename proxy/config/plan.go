@@ -1,19 +1,17 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/endpoint"
 )
 
 // Plan has the changes from the active configuration to a new one. It does not say
 // whether the servers accept them.
 type Plan struct {
 	Changes     []string // with the file's keys; never a secret
-	Locker      bool     // the masters change, or the settings with which they are asked
 	Replaced    int      // the index of the master that another server replaces; -1: none
 	Added       int      // the masters from this index on are added
 	NewUpstream bool     // the upstream is another server
@@ -24,46 +22,30 @@ type Plan struct {
 // an Error that names each of them.
 func PlanReload(old, next *Config) (Plan, error) {
 	r := reloadReader{old: old, next: next, plan: Plan{Replaced: -1, Added: next.Masters.Count()}}
-	r.fixed("listen", old.Listen, next.Listen)
-	r.fixed("unix_permissions", old.UnixPermissions.String(), next.UnixPermissions.String())
-	r.fixed("reuse_port", YesNo(old.ReusePort), YesNo(next.ReusePort))
-	r.fixed("tls.listen", old.TLS.Listen, next.TLS.Listen)
-	r.fixed("admin", old.Admin, next.Admin)
-	r.fixed("log.format", old.Log.Format, next.Log.Format)
-	r.upstream()
-	r.masters()
-	r.changed("admin_hosts", cmp.Or(strings.Join(old.AdminHosts, " "), "-"), cmp.Or(strings.Join(next.AdminHosts, " "), "-"))
-	if !slices.EqualFunc(old.Locks, next.Locks, func(a, b route.Rule) bool { return DescribeRule(a) == DescribeRule(b) }) {
-		r.note("locks", DescribeRules(old.Locks), DescribeRules(next.Locks))
+	before := old.settings()
+	for i, s := range next.settings() {
+		from, to := before[i].text(), s.text()
+		switch place := s.place.(type) {
+		case *Upstream:
+			r.upstream()
+		case *Masters:
+			r.masters()
+		case *endpoint.Secret:
+			if *place != *before[i].place.(*endpoint.Secret) {
+				r.plan.Changes = append(r.plan.Changes, s.name)
+			}
+		case *[]User:
+			if changes := usersChanged(old.Auth.Users, next.Auth.Users); changes != "" {
+				r.plan.Changes = append(r.plan.Changes, s.name+": "+changes)
+			}
+		default:
+			if from != to && s.traits&atRestart != 0 {
+				r.refuse(s.name, "cannot be changed from %s to %s by a reload, only by a restart", from, to)
+			} else if from != to {
+				r.note(s.name, from, to)
+			}
+		}
 	}
-	r.changed("ignore", DescribeGlobs(old.Ignore), DescribeGlobs(next.Ignore))
-	r.changed("upstream_connections", old.UpstreamConnections, next.UpstreamConnections)
-	asked := len(r.plan.Changes)
-	r.changed("master_timeout", ShortDuration(old.MasterTimeout), ShortDuration(next.MasterTimeout))
-	r.changed("retry.count", old.Retry.Count, next.Retry.Count)
-	r.changed("retry.delay", ShortDuration(old.Retry.Delay), ShortDuration(next.Retry.Delay))
-	r.changed("clock_drift", old.ClockDrift, next.ClockDrift)
-	r.changed("restart_delay", ShortDuration(old.RestartDelay), ShortDuration(next.RestartDelay))
-	r.changed("max_quarantine", ShortDuration(old.MaxQuarantine), ShortDuration(next.MaxQuarantine))
-	r.changed("heal", old.Heal, next.Heal)
-	r.plan.Locker = r.plan.Locker || len(r.plan.Changes) > asked || old.Limits.LockReply != next.Limits.LockReply
-	if old.TLS.Files != nil && next.TLS.Files != nil && old.TLS.Files.Options() != next.TLS.Files.Options() {
-		r.note("tls", old.TLS.Describe(), next.TLS.Describe())
-	}
-	r.changed("auth: by the upstream", old.Auth.Upstream, next.Auth.Upstream)
-	r.changed("auth_cache", ShortDuration(old.AuthCache), ShortDuration(next.AuthCache))
-	if old.Auth.Password != next.Auth.Password {
-		r.plan.Changes = append(r.plan.Changes, "auth.password")
-	}
-	r.changed("auth.may", old.Auth.May, next.Auth.May)
-	if changes := usersChanged(old.Auth.Users, next.Auth.Users); changes != "" {
-		r.plan.Changes = append(r.plan.Changes, "auth.users: "+changes)
-	}
-	limits := next.Limits.Table()
-	for i, limit := range old.Limits.Table() {
-		r.changed("limits."+string(limit.Name), limit.Text(), limits[i].Text())
-	}
-	r.changed("log.level", old.Log.Level, next.Log.Level)
 	if len(r.refused) > 0 {
 		return Plan{}, r.refused
 	}
@@ -89,18 +71,6 @@ func (r *reloadReader) note(key string, from, to any) {
 	r.plan.Changes = append(r.plan.Changes, fmt.Sprintf("%s: %v -> %v", key, from, to))
 }
 
-func (r *reloadReader) changed(key string, from, to any) {
-	if from != to {
-		r.note(key, from, to)
-	}
-}
-
-func (r *reloadReader) fixed(key, from, to string) {
-	if from != to {
-		r.refuse(key, "cannot be changed from %s to %s by a reload, only by a restart", cmp.Or(from, "-"), cmp.Or(to, "-"))
-	}
-}
-
 func (r *reloadReader) upstream() {
 	old, next := r.old.Upstream, r.next.Upstream
 	if (old.Kind == UpstreamEmbedded) != (next.Kind == UpstreamEmbedded) {
@@ -116,7 +86,9 @@ func (r *reloadReader) upstream() {
 		r.plan.Changes = append(r.plan.Changes, "upstream: credentials")
 		r.plan.Entered = append(r.plan.Entered, "upstream")
 	}
-	r.changed("upstream: database", old.Server.DB, next.Server.DB)
+	if old.Server.DB != next.Server.DB {
+		r.note("upstream: database", old.Server.DB, next.Server.DB)
+	}
 }
 
 func (r *reloadReader) masters() {
@@ -143,7 +115,6 @@ func (r *reloadReader) masters() {
 			if !server.SameEntry(old.Servers[i]) {
 				r.plan.Changes = append(r.plan.Changes, key+": credentials")
 				r.plan.Entered = append(r.plan.Entered, key)
-				r.plan.Locker = true
 			}
 		case at >= 0:
 			r.refuse(key, "%s was masters[%d]: the order of the masters cannot be changed by a reload, since each has its number in the set", server.Name, at)
@@ -151,7 +122,7 @@ func (r *reloadReader) masters() {
 			r.refuse(key, "%s is %s under another name; keep the active one", server.Name, names[i])
 		default:
 			replaced = append(replaced, key)
-			r.plan.Replaced, r.plan.Locker = i, true
+			r.plan.Replaced = i
 			r.note(key, names[i], server.Name)
 		}
 	}
@@ -181,6 +152,6 @@ func (r *reloadReader) numberOfMasters() {
 	if next.Count() > old.Count() {
 		what = "adds " + strings.Join(wanted[stay:], ", ")
 	}
-	r.plan.Added, r.plan.Locker = stay, true
+	r.plan.Added = stay
 	r.note("masters", old.Count(), fmt.Sprintf("%d (%s, one at a time)", next.Count(), what))
 }

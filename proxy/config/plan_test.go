@@ -38,44 +38,46 @@ func TestReloadChanges(t *testing.T) {
 	for _, row := range []struct {
 		from, to string // in the file
 		want     []string
-		locker   bool
 		replaced int
 		entered  []string
 	}{
-		{"", "", nil, false, -1, nil},
-		{`"lock:*"`, `"job:*"`, []string{`locks: "lock:*" -> "job:*"`}, false, -1, nil},
-		{"locks:\n  - match: \"lock:*\"", "locks: learn", []string{`locks: "lock:*" -> learn`}, false, -1, nil},
-		{`"lock:*"`, "\"lock:*\"\n    renew: 10m\n    on_disconnect: release", []string{`locks: "lock:*" -> "lock:*", renewed for 10m, released on disconnect`}, false, -1, nil},
-		{`"lock:*"`, "\"lock:*\"\n    default_ttl: 1m", []string{`locks: "lock:*" -> "lock:*", default TTL 1m`}, false, -1, nil},
-		{`"lock:*"`, "\"lock:*\"\n    wait: 2s", []string{`locks: "lock:*" -> "lock:*", wait 2s`}, false, -1, nil},
-		{"log:", "ignore: [a*, \"b:*\"]\nlog:", []string{`ignore: nothing -> "a*" "b:*"`}, false, -1, nil},
-		{"log:", "master_timeout: 80ms\nlog:", []string{"master_timeout: 50ms -> 80ms"}, true, -1, nil},
-		{"log:", "retry: {count: 5, delay: 1s}\nlog:", []string{"retry.count: 3 -> 5", "retry.delay: 200ms -> 1s"}, true, -1, nil},
-		{"log:", "heal: {every: 1m}\nlog:", []string{"heal: off -> every 1m, 1000 keys a second, of up to 1mb"}, true, -1, nil},
+		{"", "", nil, -1, nil},
+		{`"lock:*"`, `"job:*"`, []string{`locks: "lock:*" -> "job:*"`}, -1, nil},
+		{"locks:\n  - match: \"lock:*\"", "locks: learn", []string{`locks: "lock:*" -> learn`}, -1, nil},
+		{`"lock:*"`, "\"lock:*\"\n    renew: 10m\n    on_disconnect: release", []string{`locks: "lock:*" -> "lock:*", renew 10m, on_disconnect release`}, -1, nil},
+		{`"lock:*"`, "\"lock:*\"\n    default_ttl: 1m", []string{`locks: "lock:*" -> "lock:*", default_ttl 1m`}, -1, nil},
+		{`"lock:*"`, "\"lock:*\"\n    wait: 2s", []string{`locks: "lock:*" -> "lock:*", wait 2s`}, -1, nil},
+		{"log:", "ignore: [a*, \"b:*\"]\nlog:", []string{`ignore: nothing -> "a*" "b:*"`}, -1, nil},
+		{"log:", "master_timeout: 80ms\nlog:", []string{"master_timeout: 50ms -> 80ms"}, -1, nil},
+		{"log:", "retry: {count: 5, delay: 1s}\nlog:", []string{"retry.count: 3 -> 5", "retry.delay: 200ms -> 1s"}, -1, nil},
+		{"log:", "heal: {every: 1m}\nlog:", []string{"heal.every: 0s -> 1m"}, -1, nil},
 		{"log:", "clock_drift: 0.02\nrestart_delay: 1m\nmax_quarantine: 2m\nlog:",
-			[]string{"clock_drift: 0.01 -> 0.02", "restart_delay: 30s -> 1m", "max_quarantine: 10m -> 2m"}, true, -1, nil},
+			[]string{"clock_drift: 0.01 -> 0.02", "restart_delay: 30s -> 1m", "max_quarantine: 10m -> 2m"}, -1, nil},
 		{"log:", "limits: {clients: 5, bulk: 1mb, idle: 1s}\nlog:",
-			[]string{"limits.clients: 10000 -> 5", "limits.idle: 0s -> 1s", "limits.bulk: 512mb -> 1mb"}, false, -1, nil},
-		{"info", "debug", []string{"log.level: info -> debug"}, false, -1, nil},
-		{"{password: hunter1}", "{password: hunter2}", []string{"auth.password"}, false, -1, nil},
-		{"u:hunter1@up:1", "u:hunter2@up:1", []string{"upstream: credentials"}, false, -1, []string{"upstream"}},
-		{"9380", "9380\nadmin_hosts: [a.example]", []string{"admin_hosts: - -> a.example"}, false, -1, nil},
-		{"@up:1", "@up:1/3", []string{"upstream: database: 0 -> 3"}, false, -1, nil},
-		{"redis://u:hunter1@up:1", "none", []string{"upstream: up:1 -> none"}, false, -1, nil},
-		{"@up:1", "@other:1", []string{"upstream: up:1 -> other:1"}, false, -1, nil},
-		{"hunter1@b:1", "hunter2@b:1", []string{"masters[1]: credentials"}, true, -1, []string{"masters[1]"}},
-		{"redis://c:1", "rediss://c:1", []string{"masters[2]: credentials"}, true, -1, []string{"masters[2]"}},
-		{"redis://c:1", "redis://d:1", []string{"masters[2]: c:1 -> d:1"}, true, 2, nil},
-		{"redis://c:1", "redis://c:1\n  - redis://d:1\n  - redis://:hunter1@e:1", []string{"masters: 3 -> 5 (adds d:1, e:1, one at a time)"}, true, -1, nil},
-		{"\n  - redis://c:1", "", []string{"masters: 3 -> 2 (removes c:1, one at a time)"}, true, -1, nil},
-		{"redis://c:1", "redis://:hunter1@c:1\n  - redis://d:1", []string{"masters: 3 -> 4 (adds d:1, one at a time)", "masters[2]: credentials"}, true, -1, []string{"masters[2]"}},
+			[]string{"limits.clients: 10000 -> 5", "limits.idle: 0s -> 1s", "limits.bulk: 512mb -> 1mb"}, -1, nil},
+		{"info", "debug", []string{"log.level: info -> debug"}, -1, nil},
+		{"{password: hunter1}", "{password: hunter2}", []string{"auth.password"}, -1, nil},
+		{"u:hunter1@up:1", "u:hunter2@up:1", []string{"upstream: credentials"}, -1, []string{"upstream"}},
+		{"9380", "9380\nadmin_hosts: [a.example]", []string{`admin_hosts: nothing -> "a.example"`}, -1, nil},
+		{"log:", "auth_cache: 0s\nupstream_connections: own\nlog:", []string{"upstream_connections: shared -> own", "auth_cache: 5m -> 0s"}, -1, nil},
+		{"{password: hunter1}", "upstream", []string{"auth: - -> upstream", "auth.password"}, -1, nil},
+		{"{password: hunter1}", "{password: hunter1, may: locks, users: [{name: a, password: hunter2}]}", []string{"auth.may: both -> locks", "auth.users: added a"}, -1, nil},
+		{"@up:1", "@up:1/3", []string{"upstream: database: 0 -> 3"}, -1, nil},
+		{"redis://u:hunter1@up:1", "none", []string{"upstream: up:1 -> none"}, -1, nil},
+		{"@up:1", "@other:1", []string{"upstream: up:1 -> other:1"}, -1, nil},
+		{"hunter1@b:1", "hunter2@b:1", []string{"masters[1]: credentials"}, -1, []string{"masters[1]"}},
+		{"redis://c:1", "rediss://c:1", []string{"masters[2]: credentials"}, -1, []string{"masters[2]"}},
+		{"redis://c:1", "redis://d:1", []string{"masters[2]: c:1 -> d:1"}, 2, nil},
+		{"redis://c:1", "redis://c:1\n  - redis://d:1\n  - redis://:hunter1@e:1", []string{"masters: 3 -> 5 (adds d:1, e:1, one at a time)"}, -1, nil},
+		{"\n  - redis://c:1", "", []string{"masters: 3 -> 2 (removes c:1, one at a time)"}, -1, nil},
+		{"redis://c:1", "redis://:hunter1@c:1\n  - redis://d:1", []string{"masters: 3 -> 4 (adds d:1, one at a time)", "masters[2]: credentials"}, -1, []string{"masters[2]"}},
 	} {
 		plan, err := planOf(t, reloadBase, strings.Replace(reloadBase, row.from, row.to, 1))
 		if err != nil {
 			t.Errorf("%q: %v", row.to, err)
 			continue
 		}
-		if !slices.Equal(plan.Changes, row.want) || plan.Locker != row.locker || plan.Replaced != row.replaced || !slices.Equal(plan.Entered, row.entered) {
+		if !slices.Equal(plan.Changes, row.want) || plan.Replaced != row.replaced || !slices.Equal(plan.Entered, row.entered) {
 			t.Errorf("%q: %+v", row.to, plan)
 		}
 		if strings.Contains(strings.Join(plan.Changes, ""), "hunter") {
@@ -90,6 +92,7 @@ func TestReloadRefusals(t *testing.T) {
 	for _, row := range []struct{ from, to, want string }{
 		{"6380", "6381", "f.yaml:1: listen: cannot be changed from 127.0.0.1:6380 to 127.0.0.1:6381" + restart},
 		{"6380\n", "6380\nreuse_port: yes\n", "f.yaml:2: reuse_port: cannot be changed from no to yes" + restart},
+		{"6380\n", "6380\nunix_permissions: 0770\n", "f.yaml:2: unix_permissions: cannot be changed from 0700 to 0770" + restart},
 		{"127.0.0.1:9380", `""`, "f.yaml:2: admin: cannot be changed from 127.0.0.1:9380 to -" + restart},
 		{"  level: info", "  level: debug\n  format: json", "f.yaml:13: log.format: cannot be changed from text to json" + restart},
 		{"redis://u:hunter1@up:1", "embedded", "f.yaml:3: upstream: cannot be changed from up:1 to embedded" + restart},
@@ -113,7 +116,7 @@ func TestReloadRefusals(t *testing.T) {
 		}
 	}
 	embedded := "upstream: embedded\nmasters: embedded\n"
-	if plan, err := planOf(t, embedded, embedded+"master_timeout: 1s\n"); err != nil || !plan.Locker {
+	if plan, err := planOf(t, embedded, embedded+"master_timeout: 1s\n"); err != nil || !slices.Equal(plan.Changes, []string{"master_timeout: 50ms -> 1s"}) {
 		t.Errorf("with embedded servers: %+v, %v", plan, err)
 	}
 }

@@ -7,38 +7,32 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// DescribeRule describes a whole rule as text.
+// newRule is a rule whose keys are left out.
+func newRule() *route.Rule {
+	rule := &route.Rule{DB: route.AnyDB}
+	reset(ofRule(rule))
+	return rule
+}
+
+// DescribeRule describes a whole rule as text: its match, and what else a file would have.
 func DescribeRule(rule route.Rule) string {
 	text := strconv.Quote(rule.Match)
-	if rule.DB != route.AnyDB {
-		text += ", database " + strconv.Itoa(rule.DB)
-	}
-	if rule.DefaultTTL > 0 {
-		text += ", default TTL " + ShortDuration(rule.DefaultTTL)
-	}
-	if rule.Wait > 0 {
-		text += ", wait " + ShortDuration(rule.Wait)
-	}
-	if rule.Renew > 0 {
-		text += ", renewed for " + ShortDuration(rule.Renew)
-	}
-	if rule.Release {
-		text += ", released on disconnect"
-	}
-	if len(rule.Companions) > 0 {
-		text += ", companions " + DescribeGlobs(rule.Companions)
+	without := ofRule(newRule())
+	for i, s := range ofRule(&rule) {
+		if value := s.text(); s.name != "locks[].match" && value != without[i].text() {
+			text += ", " + strings.TrimPrefix(s.name, "locks[].") + " " + value
+		}
 	}
 	return text
 }
 
 // DescribeCoverage describes only the keys and companions that a rule covers.
 func DescribeCoverage(rule route.Rule) string {
-	rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release = 0, 0, 0, false
-	return DescribeRule(rule)
+	return DescribeRule(route.Rule{Match: rule.Match, DB: rule.DB, Companions: rule.Companions})
 }
 
-// DescribeGlobs describes a list of globs as text.
-func DescribeGlobs(globs []string) string {
+// describeGlobs describes a list of globs as text.
+func describeGlobs(globs []string) string {
 	if len(globs) == 0 {
 		return "nothing"
 	}

@@ -9,23 +9,16 @@ import (
 // TLS is the address at which clients connect over TLS, besides the plain one or instead
 // of it.
 type TLS struct {
-	Listen      string `yaml:"listen"` // host:port; empty: none
-	CertFile    string `yaml:"cert_file"`
-	KeyFile     string `yaml:"key_file"`
-	CACertFile  string `yaml:"ca_cert_file"`
-	AuthClients string `yaml:"auth_clients" oneof:"no optional yes"`
+	Listen, CertFile, KeyFile, CACertFile, AuthClients string
 
 	Files *endpoint.TLS // set if and only if Listen is
 }
 
 // tls reads the files. Redis's names for them are tls-cert-file, tls-key-file and
 // tls-ca-cert-file.
-func (c configChecks) tls() {
-	t := &c.cfg.TLS
-	c.check("tls.cert_file", endpoint.CheckPath(t.CertFile))
-	c.check("tls.key_file", endpoint.CheckPath(t.KeyFile))
-	c.check("tls.ca_cert_file", endpoint.CheckPath(t.CACertFile))
-	if !c.sound("tls") {
+func (r *configReader) tls() {
+	t := &r.cfg.TLS
+	if !r.sound("tls") {
 		return
 	}
 	if t.AuthClients == "" && t.CACertFile != "" {
@@ -40,17 +33,17 @@ func (c configChecks) tls() {
 		}
 	}
 	if err != nil {
-		c.failTLS(option, err)
+		r.failTLS(option, err)
 	}
 }
 
 // failTLS reports a problem at an option, or at tls if the file does not have the option.
-func (c configChecks) failTLS(option string, err error) {
-	if key := "tls." + option; c.has(key) {
-		c.fail(key, "%s", err)
+func (r *configReader) failTLS(option string, err error) {
+	if key := "tls." + option; r.has(key) {
+		r.fail(key, "%s", err)
 		return
 	}
-	c.fail("tls", "%s", err)
+	r.fail("tls", "%s", err)
 }
 
 // checkListener reports an option that is missing or useless, before any file is read.
@@ -68,20 +61,10 @@ func checkListener(listens bool, o endpoint.TLSOptions) (option string, err erro
 	return "", nil
 }
 
-// Describe describes the files for -check.
-func (t TLS) Describe() string {
-	if t.Files == nil {
-		return ""
-	}
-	text := "certificate " + t.CertFile
+// describeCertificate describes the proxy's certificate for -check.
+func (t TLS) describeCertificate() string {
 	if expires := t.Files.Expires(); !expires.IsZero() {
-		text += " until " + expires.UTC().Format("2006-01-02")
+		return t.CertFile + " until " + expires.UTC().Format("2006-01-02")
 	}
-	if auth := t.AuthClients; auth != "" && auth != "no" {
-		text += ", clients' certificates by " + t.CACertFile
-		if auth == "optional" {
-			text += " (optional)"
-		}
-	}
-	return text
+	return t.CertFile
 }

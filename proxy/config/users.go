@@ -9,43 +9,43 @@ import (
 )
 
 // users reports contradictions between auth and other keys.
-func (c configChecks) users() {
-	auth := c.cfg.Auth
+func (r *configReader) users() {
+	auth := r.cfg.Auth
 	if auth.Upstream {
-		if c.cfg.Upstream.Kind == UpstreamNone {
-			c.fail("auth", "is set to upstream, but there is no upstream")
+		if r.cfg.Upstream.Kind == UpstreamNone {
+			r.fail("auth", "is set to upstream, but there is no upstream")
 		}
 		return
 	}
 	for i := range auth.Users {
-		if key := elementKey("auth.users", i); c.sound(key) {
-			c.user(key, i)
+		if key := elementKey("auth.users", i); r.sound(key) {
+			r.user(key, i)
 		}
 	}
-	if c.has("auth.may") && auth.Password == "" && len(auth.Users) > 0 {
-		c.fail("auth.may", "applies to the user default, who does not exist without auth.password")
+	if r.has("auth.may") && auth.Password == "" && len(auth.Users) > 0 {
+		r.fail("auth.may", "applies to the user default, who does not exist without auth.password")
 	}
 }
 
-func (c configChecks) user(key string, at int) {
-	user := c.cfg.Auth.Users[at]
-	if !c.has(key + ".name") {
-		c.fail(key, "has no name")
+func (r *configReader) user(key string, at int) {
+	user := r.cfg.Auth.Users[at]
+	if !r.has(key + ".name") {
+		r.fail(key, "has no name")
 		return
 	}
 	if user.Name == wire.DefaultUser {
-		c.fail(key+".name", "default is the user of auth.password; write that password there")
+		r.fail(key+".name", "default is the user of auth.password; write that password there")
 		return
 	}
 	if err := checkUserName(user.Name); err != nil {
-		c.fail(key+".name", "%s", err)
+		r.fail(key+".name", "%s", err)
 		return
 	}
-	if first := slices.IndexFunc(c.cfg.Auth.Users, func(u User) bool { return u.Name == user.Name }); first < at {
-		c.fail(key, "%s is already the user on line %d; give each user one entry", user.Name, c.places[elementKey("auth.users", first)])
+	if first := slices.IndexFunc(r.cfg.Auth.Users, func(u User) bool { return u.Name == user.Name }); first < at {
+		r.fail(key, "%s is already the user on line %d; give each user one entry", user.Name, r.places[elementKey("auth.users", first)])
 	}
 	if user.Password == "" {
-		c.fail(key, "%s has no password; write password, password_file or password_env", user.Name)
+		r.fail(key, "%s has no password; write password, password_file or password_env", user.Name)
 	}
 }
 
@@ -60,8 +60,8 @@ func checkUserName(text string) error {
 	return nil
 }
 
-// DescribeUsers lists the users with their rights.
-func DescribeUsers(users []User) string {
+// describeUsers lists the users with their rights.
+func describeUsers(users []User) string {
 	texts := make([]string, len(users))
 	for i, user := range users {
 		texts[i] = user.Name + " (" + user.May.String() + ")"
@@ -73,16 +73,15 @@ func DescribeUsers(users []User) string {
 // returns "" if there are none.
 func usersChanged(old, next []User) string {
 	var changes []string
-	find := func(list []User, name string) *User {
-		at := slices.IndexFunc(list, func(u User) bool { return u.Name == name })
-		if at < 0 {
-			return nil
-		}
-		return &list[at]
+	gone := map[string]User{}
+	for _, user := range old {
+		gone[user.Name] = user
 	}
 	for _, user := range next {
-		switch before := find(old, user.Name); {
-		case before == nil:
+		before, known := gone[user.Name]
+		delete(gone, user.Name)
+		switch {
+		case !known:
 			changes = append(changes, "added "+user.Name)
 		case before.May != user.May:
 			changes = append(changes, user.Name+" may use "+before.May.String()+" -> "+user.May.String())
@@ -91,7 +90,7 @@ func usersChanged(old, next []User) string {
 		}
 	}
 	for _, user := range old {
-		if find(next, user.Name) == nil {
+		if _, removed := gone[user.Name]; removed {
 			changes = append(changes, "removed "+user.Name)
 		}
 	}

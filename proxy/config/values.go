@@ -13,30 +13,38 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
-// parseValue parses a single value into the variable at place. Numbers and words such as
-// true are texts too, so a password of digits needs no quotes.
-func parseValue(place any, text string, tag reflect.StructTag) (err error) {
-	switch place := place.(type) {
+// set parses a single value into the setting's field. Numbers and words such as true are
+// texts too, so a password of digits needs no quotes.
+func (s setting) set(text string) (err error) {
+	switch place := s.place.(type) {
 	case *string:
-		*place = text
-		if words := tag.Get("oneof"); words != "" {
-			err = checkWord(text, words)
-		}
+		*place, err = text, checkText(text, s.allowed)
 	case *bool:
-		no, yes, _ := strings.Cut(tag.Get("oneof"), " ")
+		no, yes, _ := strings.Cut(s.allowed, " ")
 		*place, err = text == yes, checkWord(text, no+" "+yes)
 	case *time.Duration:
-		err = parseRange(place, text, tag, parseDuration)
+		err = parseRange(place, text, s.allowed, parseDuration)
 	case *int:
-		err = parseRange(place, text, tag, parseInteger)
+		err = parseRange(place, text, s.allowed, parseInteger)
 	case *int64:
-		err = parseRange(place, text, tag, parseSize)
+		err = parseRange(place, text, s.allowed, parseSize)
 	case *float64:
-		err = parseRange(place, text, tag, parseNumber)
+		err = parseRange(place, text, s.allowed, parseNumber)
 	case *fs.FileMode:
 		*place, err = parsePermissions(text)
+	case *[]string: // an initial value: the reader fills lists
+		*place = []string{}
+	case *Masters:
+		place.Embedded = true
+	case *route.Rules:
+		*place = route.Rules{{Match: text, DB: route.AnyDB}}
+	case *Rights:
+		*place, err = cmp.Or(rightsByWord[text], *place), checkWord(text, s.allowed)
 	case encoding.TextUnmarshaler:
 		err = place.UnmarshalText([]byte(text))
 	default:
@@ -45,9 +53,38 @@ func parseValue(place any, text string, tag reflect.StructTag) (err error) {
 	return err
 }
 
-// parseRange parses a value and checks it against the range of its tag.
-func parseRange[T cmp.Ordered](place *T, text string, tag reflect.StructTag, parse func(string) (T, error)) error {
-	least, most, _ := strings.Cut(tag.Get("range"), " ")
+// text is the setting's value in the notation of the file, and "-" if there is none. A
+// secret is only set or none.
+func (s setting) text() string {
+	switch place := s.place.(type) {
+	case *string:
+		return cmp.Or(*place, "-")
+	case *bool:
+		no, yes, _ := strings.Cut(s.allowed, " ")
+		if *place {
+			return yes
+		}
+		return cmp.Or(no, "-")
+	case *time.Duration:
+		return ShortDuration(*place)
+	case *int64:
+		return shortSize(*place)
+	case *fs.FileMode:
+		return fmt.Sprintf("%#o", *place)
+	case *[]string:
+		return describeGlobs(*place)
+	case *route.Rules:
+		return DescribeRules(*place)
+	case *[]User:
+		return cmp.Or(describeUsers(*place), "-")
+	}
+	return fmt.Sprint(reflect.ValueOf(s.place).Elem())
+}
+
+// parseRange parses a value and checks it against a range: the least and the most, in the
+// notation of the file. A range without a least one begins with a space.
+func parseRange[T cmp.Ordered](place *T, text, bounds string, parse func(string) (T, error)) error {
+	least, most, _ := strings.Cut(bounds, " ")
 	allowed := cmp.Or(least, "up") + " to " + most
 	from, errFrom := parse(cmp.Or(least, most))
 	to, errTo := parse(most)
@@ -89,14 +126,6 @@ func ShortDuration(d time.Duration) string {
 
 // Timestamp is a time as text, for people and programs.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// YesNo is a bool in the file's words.
-func YesNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
-}
 
 // Plural returns a number with its noun: 1 master, 3 masters.
 func Plural(n int, what string) string {
@@ -192,6 +221,19 @@ func parsePermissions(text string) (fs.FileMode, error) {
 		return 0, fmt.Errorf("%s is not an octal mode from 0600 to 0777; the proxy itself must be able to read and write", quoteValue(text))
 	}
 	return fs.FileMode(mode), nil
+}
+
+// checkText checks a text against a form, or against the allowed words if there are any.
+func checkText(text, allowed string) error {
+	switch allowed {
+	case "":
+		return nil
+	case anAddress, anAddressOrSocket:
+		return CheckListen(text, allowed == anAddressOrSocket)
+	case aPath:
+		return endpoint.CheckPath(text)
+	}
+	return checkWord(text, allowed)
 }
 
 // checkWord checks that a word is one of the allowed words.

@@ -2,11 +2,9 @@ package config
 
 import (
 	"bytes"
-	"encoding"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,23 +12,50 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
 )
 
-// A configReader fills structs from YAML nodes by the tags of their fields:
-//
-//	yaml    the key
-//	also    more keys for the field, of which only one may be set
-//	range   the least and the largest value, in the file's words; without a least one, checks.go has it
-//	oneof   the words that are allowed; for a bool those for false and true
-//	list    what a list must be
-//
-// It is strict: an unknown key is a problem. It goes on after a problem to find the next
-// one. yaml.v3 could do that for plain structs (KnownFields). But yaml.v3 accepts unknown
+// parse parses a whole file. Missing keys keep their defaults, except upstream and
+// masters. Without these, the proxy would silently hold its locks in an embedded server.
+func parse(file string, text []byte, flags Flags) (*Config, error) {
+	cfg := Demo()
+	r := &configReader{file: file, cfg: cfg, places: map[string]int{}}
+	cfg.Source, cfg.places = file, r.places
+	top := r.document(text)
+	switch {
+	case len(r.problems) > 0: // the file is not valid YAML, so there is nothing more to check
+	case top == nil:
+		r.failAt(0, "", "the file is empty; it needs at least the keys upstream and masters")
+	default:
+		if r.isPlain(top, "") {
+			r.mapping(top, "", "", table(cfg, new(route.Rule), new(User)))
+		}
+		if flags.Learn {
+			cfg.Locks = nil
+		}
+		if cfg.AdminFlag = flags.Admin; flags.Admin != "" {
+			cfg.Admin = flags.Admin
+		}
+		if top.Kind == yaml.MappingNode {
+			r.check()
+		}
+	}
+	if len(r.problems) > 0 {
+		slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.line - b.line })
+		return nil, r.problems
+	}
+	return cfg, nil
+}
+
+// A configReader fills a configuration from YAML nodes by the rows of its table. It is
+// strict: an unknown key is a problem. It goes on after a problem to find the next one.
+// yaml.v3 could do that for plain structs (KnownFields). But yaml.v3 accepts unknown
 // keys below a type with its own UnmarshalYAML, skips keys without a value, and quotes
 // wrong values, which may be passwords. Its errors name no key.
 type configReader struct {
 	file     string
+	cfg      *Config
 	problems Error
 	places   map[string]int // the line of each key in the file, by its path
 }
@@ -102,23 +127,62 @@ func (r *configReader) syntaxError(err error) {
 	r.failAt(line, "", "%s: %s", where, text)
 }
 
-// read fills the variable at place. tag is the tag of its field.
-func (r *configReader) read(node *yaml.Node, key string, place any, tag reflect.StructTag) {
-	if !r.isPlain(node, key) || r.readOwn(node, key, place, tag) {
+// read reads what the file has at path: the value of the row called name, or the keys below it.
+func (r *configReader) read(node *yaml.Node, path, name string, rows []setting) {
+	if !r.isPlain(node, path) {
 		return
 	}
-	value := reflect.ValueOf(place).Elem()
-	if _, isText := place.(encoding.TextUnmarshaler); value.Kind() == reflect.Struct && !isText {
-		r.mapping(node, key, value)
-		return
+	names := keysBelow(rows, name+".")
+	at := slices.IndexFunc(rows, func(s setting) bool { return s.name == name })
+	switch {
+	case len(names) == 0:
+		r.value(node, path, rows[at])
+	case at < 0 || node.Kind != yaml.ScalarNode:
+		r.mapping(node, path, name+".", rows)
+	case rows[at].set(node.Value) != nil:
+		r.fail(path, "must be the word%s or a mapping with the keys %s", rows[at].allowed, strings.Join(names, ", "))
 	}
-	if node.Kind != yaml.ScalarNode {
-		r.failAt(node.Line, key, "must be a single value, not a list or a mapping")
-		return
+}
+
+// value reads the value of one row. The few values that are more than a single value or a
+// list are in keys.go.
+func (r *configReader) value(node *yaml.Node, path string, s setting) {
+	switch place := s.place.(type) {
+	case *Masters:
+		*place = r.readMasters(node, path, s)
+	case *route.Rules:
+		*place = r.readRules(node, path, s)
+	case *[]User:
+		*place = readList(r, node, path, s, func(user *User) []setting {
+			reset(ofUser(user))
+			return ofUser(user)
+		})
+	case *[]string:
+		*place = readList(r, node, path, s, func(text *string) []setting { return []setting{{name: s.name + "[]", place: text}} })
+	case *endpoint.Secret:
+		r.secret(node, path, place)
+	default:
+		if node.Kind != yaml.ScalarNode {
+			r.failAt(node.Line, path, "must be a single value, not a list or a mapping")
+		} else if err := s.set(node.Value); err != nil {
+			r.failAt(node.Line, path, "%s", err)
+		}
 	}
-	if err := parseValue(place, node.Value, tag); err != nil {
-		r.failAt(node.Line, key, "%s", err)
+}
+
+// readList reads a list. rowsOf returns the rows of an element.
+func readList[T any](r *configReader, node *yaml.Node, path string, s setting, rowsOf func(element *T) []setting) []T {
+	if node.Kind != yaml.SequenceNode {
+		r.failAt(node.Line, path, "must be a list of %s", s.allowed)
+		return nil
 	}
+	list := make([]T, len(node.Content))
+	for i, element := range node.Content {
+		at, rows := elementKey(path, i), rowsOf(&list[i])
+		r.places[at] = element.Line
+		r.read(element, at, s.name+"[]", rows)
+	}
+	return list
 }
 
 // isPlain refuses aliases, anchors, nulls and tags. An operator who writes one usually
@@ -139,61 +203,57 @@ func (r *configReader) isPlain(node *yaml.Node, key string) bool {
 	return false
 }
 
-// mapping fills the fields of a struct.
-func (r *configReader) mapping(node *yaml.Node, path string, into reflect.Value) {
-	names, fields := tagged(into.Type())
-	allowed := strings.Join(names, ", ")
+// mapping reads the keys below path, whose rows have names that begin with prefix.
+func (r *configReader) mapping(node *yaml.Node, path, prefix string, rows []setting) {
+	names := keysBelow(rows, prefix)
 	if node.Kind != yaml.MappingNode {
-		r.failAt(node.Line, path, "must be a mapping with the keys %s", allowed)
+		r.failAt(node.Line, path, "must be a mapping with the keys %s", strings.Join(names, ", "))
 		return
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		name, value := node.Content[i], node.Content[i+1]
-		at := slices.Index(names, name.Value)
-		if at < 0 && into.Type() == reflect.TypeFor[route.Rule]() && name.Value == "users" {
-			r.failAt(name.Line, path+".users", "%s", noRuleUsers)
-			continue
-		}
-		if at < 0 || name.Kind != yaml.ScalarNode {
-			shown := quoteKey(name.Value)
-			if slices.Contains(names, "password") {
-				shown = "a key" // it may be the password
-			}
-			r.failAt(name.Line, path, "%s is not known here; allowed: %s", shown, allowed)
-			continue
-		}
 		key := strings.TrimPrefix(path+"."+name.Value, ".")
-		if first, twice := r.places[key]; twice {
+		if name.Kind != yaml.ScalarNode || !slices.Contains(names, name.Value) {
+			r.unknown(name, path, names, rows)
+		} else if first, twice := r.places[key]; twice {
 			r.failAt(name.Line, key, "duplicate key, first set on line %d", first)
-			continue
+		} else {
+			r.places[key] = name.Line
+			r.read(value, key, prefix+name.Value, rows)
 		}
-		r.places[key] = name.Line
-		r.read(value, key, into.FieldByIndex(fields[at].Index).Addr().Interface(), fields[at].Tag)
 	}
 }
 
-// tagged returns the keys of a struct's mapping, and for each the field to read it into.
-func tagged(t reflect.Type) (names []string, fields []reflect.StructField) {
-	for _, field := range reflect.VisibleFields(t) {
-		for _, name := range strings.Fields(field.Tag.Get("yaml") + " " + field.Tag.Get("also")) {
-			names, fields = append(names, name), append(fields, field)
+// unknown reports a key that no row has.
+func (r *configReader) unknown(name *yaml.Node, path string, names []string, rows []setting) {
+	if strings.HasPrefix(path, "locks[") && name.Value == "users" {
+		r.failAt(name.Line, path+".users", "%s", noRuleUsers)
+		return
+	}
+	shown, hint := "a key", ";" // for it may be a password
+	if !slices.Contains(names, "password") && plainKey.MatchString(name.Value) {
+		shown = strconv.Quote(name.Value)
+		candidates := slices.Clone(names)
+		for _, s := range rows {
+			candidates = append(candidates, s.name)
+		}
+		if meant := closest(name.Value, candidates); meant != "" {
+			hint = "; did you mean " + meant + "?"
 		}
 	}
-	return names, fields
+	r.failAt(name.Line, path, "%s is not known here%s allowed: %s", shown, hint, strings.Join(names, ", "))
 }
 
-// readList reads a list. Each element begins as a copy of fresh, and stays so if it
-// cannot be read.
-func readList[T any](r *configReader, node *yaml.Node, key string, tag reflect.StructTag, fresh T) []T {
-	if node.Kind != yaml.SequenceNode {
-		r.failAt(node.Line, key, "must be a list of %s", tag.Get("list"))
-		return nil
+// keysBelow returns the keys of the mapping whose rows have names that begin with prefix.
+func keysBelow(rows []setting, prefix string) (keys []string) {
+	for _, s := range rows {
+		rest, below := strings.CutPrefix(s.name, prefix)
+		if end := strings.IndexAny(rest, ".["); end >= 0 {
+			rest = rest[:end]
+		}
+		if below && !slices.Contains(keys, rest) {
+			keys = append(keys, rest)
+		}
 	}
-	list := slices.Repeat([]T{fresh}, len(node.Content))
-	for i, element := range node.Content {
-		path := fmt.Sprintf("%s[%d]", key, i)
-		r.places[path] = element.Line
-		r.read(element, path, &list[i], tag)
-	}
-	return list
+	return keys
 }

@@ -63,10 +63,7 @@ func Check(ctx context.Context, cfg *config.Config, all bool) Report {
 	upstream, masters := Servers(ctx, cfg)
 	markers, found := markerLines(cfg, masters)
 	hazards := slices.Concat(Hazards(cfg, upstream, masters), openHazards(cfg), slowHazards(cfg), reusePortHazards(cfg, migrateSetting), found)
-	r := Report{Fine: true, Configuration: cfg.Source, Settings: changedSettings(cfg), Servers: serverLines(upstream, masters, hazards), all: all}
-	if all {
-		r.Settings = settingsOf(cfg)
-	}
+	r := Report{Fine: true, Configuration: cfg.Source, Settings: cfg.Show(all), Servers: serverLines(upstream, masters, hazards), all: all}
 	r.Notes = sentinelLines(upstream, masters)
 	r.sentinels = len(r.Notes)
 	r.Notes = append(r.Notes, markers...)

@@ -156,7 +156,7 @@ master 2  m2:6379  unreachable  -             -       -          -              
 func TestReportAsJSON(t *testing.T) {
 	_, _, masters := testServers(1)
 	report := Report{
-		Fine: true, Configuration: "f.yaml", Settings: settingList{{"masters", "m1:6379"}, {"admin", "-"}},
+		Fine: true, Configuration: "f.yaml", Settings: settingList{{Name: "masters", Value: "m1:6379"}, {Name: "admin", Value: "-"}},
 		Servers: serverLines(nil, masters, nil), Notes: []string{"a note"}, Hazards: []HazardLine{{"warning", "rights", "m1:6379", "kill", "words"}},
 	}
 	var text strings.Builder
@@ -222,7 +222,7 @@ func TestSettingsShowNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	settingsOf(cfg).write(&text)
+	settingList(cfg.Show(true)).write(&text)
 	if strings.Contains(text.String(), "hunter2") {
 		t.Errorf("the password is shown:\n%s", text.String())
 	}

@@ -89,8 +89,8 @@ func TestHazards(t *testing.T) {
 			cfg.Locks = route.Rules{{Match: "a*", DB: route.AnyDB}, {Match: "b*", DB: 15}, {Match: "c*", DB: 98}, {Match: "d*", DB: 99}}
 			u.databases, m[0].databases, m[1].databases, m[2].databases = 99, 128, 0, 16
 		}, want: []Hazard{
-			{level: hazardWarning, text: `locks[2] ("c*", database 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
-			{level: hazardWarning, text: `locks[3] ("d*", database 99): this rule is never used, because the upstream has only the databases 0 to 98`},
+			{level: hazardWarning, text: `locks[2] ("c*", db 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
+			{level: hazardWarning, text: `locks[3] ("d*", db 99): this rule is never used, because the upstream has only the databases 0 to 98`},
 			{level: hazardWarning, text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
 		}},
 		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
@@ -98,7 +98,7 @@ func TestHazards(t *testing.T) {
 			cfg.Locks = route.Rules{{Match: "b*", DB: 15}, {Match: "c*", DB: 16}}
 			m[0].databases, m[1].databases, m[2].databases = 99, 99, 99
 		}, want: []Hazard{
-			{level: hazardWarning, text: `locks[1] ("c*", database 16): this rule is never used, because this proxy has only the databases 0 to 15`},
+			{level: hazardWarning, text: `locks[1] ("c*", db 16): this rule is never used, because this proxy has only the databases 0 to 15`},
 		}},
 		{name: "no rights", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0] = Facts{title: m[0].title, Name: m[0].Name, untold: errors.New("NOPERM")}

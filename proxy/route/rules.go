@@ -12,15 +12,16 @@ import (
 // passes AnyDB for a name that is in no database, such as a channel's.
 const AnyDB = -1
 
-// Rule says which keys are locks. Its tags are the keys of the configuration (package config).
+// Rule says which keys are locks. Its tags name what proxies should have in common (Hash in
+// package config).
 type Rule struct {
-	Match      string        `yaml:"match"`                                               // a Redis glob over the whole key
-	DB         int           `yaml:"db" range:"0 2147483647"`                             // AnyDB for every database
-	DefaultTTL time.Duration `yaml:"default_ttl" range:"0s 8760h"`                        // the TTL of a lock that a client takes without one; 0: none
-	Wait       time.Duration `yaml:"wait" range:"0s 1h"`                                  // the longest time for which a refused acquire waits for the lock; 0: it does not
-	Renew      time.Duration `yaml:"renew" range:"0s 8760h"`                              // a lock is renewed for so long while its connection is open; 0: never
-	Release    bool          `yaml:"on_disconnect" oneof:"keep release"`                  // a lock is released when its client ends the connection
-	Companions []string      `yaml:"companions" list:"Redis globs such as [\"queue:*\"]"` // globs: keys and channels that go where the locks go
+	Match      string        `json:"match"`                 // a Redis glob over the whole key
+	DB         int           `json:"db"`                    // AnyDB for every database
+	DefaultTTL time.Duration `json:"default_ttl,omitempty"` // the TTL of a lock that a client takes without one; 0: none
+	Wait       time.Duration `json:"wait,omitempty"`        // the longest time for which a refused acquire waits for the lock; 0: it does not
+	Renew      time.Duration `json:"renew,omitempty"`       // a lock is renewed for so long while its connection is open; 0: never
+	Release    bool          `json:"release,omitempty"`     // a lock is released when its client ends the connection
+	Companions []string      `json:"companions,omitempty"`  // globs: keys and channels that go where the locks go
 }
 
 // Rules are lock rules in the order of the configuration. They are shared and never

@@ -14,7 +14,7 @@ import (
 func TestOpenFilesAreToldOfWhenTheyRunOut(t *testing.T) {
 	var log bytes.Buffer
 	w := &fileWatch{allowed: func() (uint64, bool) { return 1000, true }, log: slog.New(slog.NewTextHandler(&log, nil))}
-	limits := config.DefaultLimits()
+	limits := config.Demo().Limits
 	looks := func(clients, want int) {
 		t.Helper()
 		log.Reset()
