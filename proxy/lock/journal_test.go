@@ -95,6 +95,25 @@ func TestJournalOfCommands(t *testing.T) {
 	}
 }
 
+// The journal counts what took a lock, did not, and could not be decided. An error and a command whose
+// client has gone are none of these.
+func TestJournalCountsCommands(t *testing.T) {
+	for outcome, want := range map[*redlock.Outcome]events.Decided{
+		{Verdict: redlock.Won}:                       {Granted: 1},
+		{Verdict: redlock.Lost}:                      {Refused: 1},
+		{Verdict: redlock.NoQuorum}:                  {Undecided: 1},
+		{Verdict: redlock.NoQuorum, Abandoned: true}: {},
+		{Verdict: redlock.Lost, Err: "OOM x"}:        {},
+	} {
+		plane, j, _ := withJournal(func(any) redlock.Outcome { return *outcome }, false)
+		plane.Do(t.Context(), nil, fakeLockerCall("SET lock:a token NX PX 9000"))
+		plane.Do(t.Context(), nil, fakeLockerCall("SET lock:a"))
+		if total, _ := j.Commands(time.Now()); total != want {
+			t.Errorf("%+v: %+v, not %+v", *outcome, total, want)
+		}
+	}
+}
+
 // A deletion that releases some of its keys does not say which.
 func TestJournalOfADeletionOfSomeKeys(t *testing.T) {
 	plane, j, client := withJournal(func(request any) redlock.Outcome {
