@@ -95,7 +95,8 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	if hole != nil && l.wait(ctx, loop.Forever, hole) != 0 {
 		return nil, ctx.Err()
 	}
-	if now := time.Now(); l.wait(ctx, l.arrival(toMaster, now).Sub(now)) != loop.Late {
+	now := time.Now()
+	if l.wait(ctx, l.arrival(toMaster, now).Sub(now)); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	c := &fakeConn{link: l, out: newPipe(l.world), in: newPipe(l.world)}
@@ -115,23 +116,13 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	return c, nil
 }
 
-// wait is Loop.Wait, also for the end of ctx.
+// wait is World.Wait, also for the end of ctx. The World moves time to its events only, so that end must
+// be one.
 func (l *link) wait(ctx context.Context, d time.Duration, on ...<-chan struct{}) int {
-	on = append(on, ctx.Done())
-	if l.world == nil {
-		return (*loop.Loop)(nil).Wait(d, on...)
+	if at, limited := ctx.Deadline(); limited {
+		d = min(d, time.Until(at)+1)
 	}
-	if ctx.Err() != nil {
-		return len(on)
-	}
-	// The World moves time to its events only, so the end of ctx must be one.
-	if at, limited := ctx.Deadline(); limited && time.Until(at) < d {
-		if i := l.world.Wait(time.Until(at)+1, on...); i != loop.Late {
-			return i
-		}
-		return len(on)
-	}
-	return l.world.Wait(d, on...)
+	return l.world.Wait(d, append(on, ctx.Done())...)
 }
 
 // cut breaks the open connections. What is under way is lost, except a part that depends

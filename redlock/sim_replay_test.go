@@ -84,6 +84,6 @@ func TestOneLockerAndOneMasterInAWorld(t *testing.T) {
 			}
 			locker.Close(t.Context())
 		})
-		w.Close(l)
+		w.Close()
 	})
 }

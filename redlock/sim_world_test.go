@@ -211,11 +211,7 @@ func newSimulation(seed uint64, o simOptions) *simulation {
 // run runs the world to its end.
 func (s *simulation) run() {
 	s.world.Run(s.play)
-	loops := []*loop.Loop{s.home}
-	for _, p := range s.proxies {
-		loops = append(loops, p.loop)
-	}
-	s.world.Close(loops...)
+	s.world.Close()
 	for _, m := range s.masters {
 		m.close()
 	}

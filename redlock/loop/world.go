@@ -23,8 +23,8 @@ type World struct {
 	seed    uint64
 	events  events
 	waiting []*waiting
-	current *Task // runs away from its loop; nil: none, or the loops
-	home    *Loop // of what Go runs
+	current *Task   // runs away from its loop; nil: none, or the loops
+	loops   []*Loop // the first is that of what Go runs
 	joined  sync.WaitGroup
 	spawned map[*sync.WaitGroup]int // that have not ended
 
@@ -86,7 +86,7 @@ type waiting struct {
 // NewWorld makes a World in which nothing happens yet.
 func NewWorld(seed uint64) *World {
 	w := &World{seed: seed, spawned: map[*sync.WaitGroup]int{}}
-	w.home = w.Loop(slog.New(slog.DiscardHandler))
+	w.Loop(slog.New(slog.DiscardHandler))
 	return w
 }
 
@@ -95,6 +95,7 @@ func (w *World) Loop(log *slog.Logger) *Loop {
 	s := &stepper{world: w}
 	s.loop = newLoop(log, s)
 	s.loop.world, s.loop.asleep = w, true
+	w.loops = append(w.loops, s.loop)
 	return s.loop
 }
 
@@ -120,7 +121,7 @@ func (w *World) Run(f func()) {
 }
 
 // Go runs f with a stack of its own. f may Wait.
-func (w *World) Go(f func()) { w.spawn(w.home, &w.joined, f) }
+func (w *World) Go(f func()) { w.spawn(w.loops[0], &w.joined, f) }
 
 // After has f called after d. f must not wait.
 func (w *World) After(d time.Duration, f func()) *Event {
@@ -261,8 +262,8 @@ func (w *World) onEnd(ctx context.Context, f func()) (stop func() bool) {
 }
 
 // Close lets go of the stacks. Run must have returned.
-func (w *World) Close(loops ...*Loop) {
-	for _, l := range append(loops, w.home) {
+func (w *World) Close() {
+	for _, l := range w.loops {
 		for l.hasWork() || !l.fallAsleep() {
 			l.step()
 		}

@@ -36,7 +36,6 @@ func TestASeedDecidesTheOrder(t *testing.T) {
 				})
 			}
 			l.Join(&all)
-			w.Close(l)
 		})
 		return got
 	}
@@ -179,6 +178,5 @@ func TestATaskOfAWorldAsks(t *testing.T) {
 			t.Errorf("got %q after %v, closed: %v", r.got, took, c.closed)
 		}
 		w.Wait(time.Second)
-		w.Close(l)
 	})
 }
