@@ -138,6 +138,7 @@ func TestPlainClientChanges(t *testing.T) {
 		{name: "WATCH of a lock", text: "WATCH lock:a\r\nMULTI\r\nGET none\r\n", want: wire.OK + wire.OK + string(wire.ErrCrossLock)},
 		{name: "another database", text: "SET k 0\r\nSELECT 3\r\nGET k\r\n", want: wire.OK + wire.OK + "$-1\r\n"},
 		{name: "MONITOR", text: "MONITOR\r\nGET lock:a\r\n", want: wire.OK + string(wire.ErrMonitorKeyspace)},
+		{name: "REDLOCK", text: "REDLOCK WHY none\r\n", want: string(wire.ErrUnsupported("redlock|why"))}, // as without a console
 		{name: "the marker", text: "GET " + redlock.MarkerKey + "\r\n", want: string(wire.ErrReservedKey)},
 		{name: "the key is a lock now", change: func(s *config.Settings) { s.Router = lockRule }, text: "SET none v NX\r\nGET none\r\n", want: wire.OK + bulk("v")},
 		{name: "the user lost a right", change: func(s *config.Settings) { s.Users = config.NewAccounts(config.Auth{May: config.RightLocks}, 0) }, text: "GET none\r\n", want: string(wire.ErrNoPermKeys)},
