@@ -135,6 +135,23 @@ func TestALockThatARunProlongsIsStillRenewed(t *testing.T) {
 	}
 }
 
+// A string that a run creates is a lock of its client's connection. Without a connection it has no lease.
+func TestAStringThatARunCreatesIsRenewed(t *testing.T) {
+	for _, leased := range []bool{true, false} {
+		onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+			holder := b.holder
+			if !leased {
+				holder = nil
+			}
+			b.masters.put("k", token, 3*second)
+			b.Ran(ran(redlock.Effect{Change: redlock.KeyCreated, Value: []byte(token), TTL: 3 * second}), 0, holder)
+			pass(10 * second)
+			b.wantHeld(t, "k", leased)
+			b.wantLost(t, 0)
+		})
+	}
+}
+
 // A client that replaces its own string has no lock any more that it could lose.
 func TestAStringThatARunReplacesHasNoLease(t *testing.T) {
 	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
