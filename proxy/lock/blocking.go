@@ -53,7 +53,7 @@ func (p *Plane) runBlocking(ctx context.Context, r redlock.RunRequest) redlock.O
 		first := ended.IsZero()
 		ended = time.Now()
 		switch {
-		case o.Err == "" && o.Verdict == redlock.NoQuorum:
+		case o.Verdict == redlock.NoQuorum:
 			if undecided.IsZero() {
 				undecided = ended
 			}
@@ -61,7 +61,7 @@ func (p *Plane) runBlocking(ctx context.Context, r redlock.RunRequest) redlock.O
 				result = waiting.Undecided
 			}
 			return result
-		case o.Err == "" && isNull(o.Reply), !first && bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")):
+		case isNull(o.Reply), !first && bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")):
 			result = waiting.Refused // a key that changed to another type does not end a wait that has begun
 		default:
 			result = waiting.Undecided

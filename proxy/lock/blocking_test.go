@@ -3,6 +3,7 @@ package lock
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -63,6 +64,9 @@ func TestBlockingTimeout(t *testing.T) {
 		{"BLMPOP 2 1 9 LEFT", 2 * time.Second, true},
 		{"BLPOP k 1e300", forEver, true},
 		{"BLPOP k 9223372036854775", forEver, true},
+		{"BLPOP k 0X10", 16 * time.Second, true},
+		{"BLPOP k 0x1p3", 8 * time.Second, true},
+		{"BLPOP k 0x1_0", 0, false},
 		{"BLPOP k nan", 0, false},
 		{"BLPOP k -1", 0, false},
 		{"BLPOP k 1_0", 0, false},
@@ -124,6 +128,55 @@ func TestBlockingCommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A command stands in the lines of the keys from which it takes, and a module's in none.
+func TestWhatABlockingCommandWaitsFor(t *testing.T) {
+	for line, want := range map[string]string{
+		"BLPOP a b 0": "1 [a b]", "BRPOP a b 0": "1 [a b]", "BLMPOP 0 2 a b LEFT": "1 [a b]", "BLMOVE a b LEFT RIGHT 0": "1 [a]", "BRPOPLPUSH a b 0": "1 [a]",
+		"BZPOPMIN a b 0": "2 [a b]", "BZPOPMAX a b 0": "2 [a b]", "BZMPOP 0 2 a b MIN": "2 [a b]", "MODULE.POP a 0": "1 []",
+	} {
+		r := redlock.RunRequest{Args: bytes.Fields([]byte(line)), Keys: [][]byte{[]byte("a"), []byte("b")}}
+		if kind, keys := waitsOn(&r); fmt.Sprintf("%d %s", kind, keys) != want {
+			t.Errorf("%s: %d %s, want %s", line, kind, keys, want)
+		}
+	}
+}
+
+// In RESP3 the masters' null, and the reply after the timeout, is another.
+func TestBlockingCommandInRESP3(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, began := request("BLPOP k 1"), time.Now()
+		r.RESP3 = true
+		for _, null := range []string{nullRESP3, nullArray} {
+			p := newFakeLockerPlane(fakeLockerAnswers(replied(null)))
+			if reply := replyOf(p.runBlocking(t.Context(), r)); reply != nullRESP3 {
+				t.Errorf("%q", reply)
+			}
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("they took %v", took)
+		}
+	})
+}
+
+// A command whose time is over before its turn comes is tried once all the same.
+func TestABlockingCommandIsTriedAtLeastOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFakeLockerPlane(func(request any) redlock.Outcome {
+			if string(request.(redlock.RunRequest).Args[2]) == "0" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return replied("+a")
+		})
+		go p.runBlocking(t.Context(), request("BLPOP k 0"))
+		synctest.Wait()
+		began := time.Now()
+		if reply := replyOf(p.runBlocking(t.Context(), request("BLPOP k 0.001"))); reply != "+a" || time.Since(began) != time.Millisecond {
+			t.Errorf("%q after %v", reply, time.Since(began))
+		}
+		time.Sleep(10 * time.Millisecond)
+	})
 }
 
 // TestBlockingCommandWithoutQuorum: the plane waits out a short lack of quorum and reports a

@@ -113,6 +113,25 @@ func TestTheHeadOfAnyLineIsCalled(t *testing.T) {
 	})
 }
 
+// The try of one who leads one of its lines is no try of those who lead its others.
+func TestATryConcernsOnlyTheLinesThatItLeads(t *testing.T) {
+	for range 20 {
+		waiting(t, func(m *masters) {
+			m.pop(m.Context(), "a", Request{}, "k")
+			m.pop(m.Context(), "b", Request{}, "k", "l")
+			m.isUnknown(false)
+			m.changed(nil)
+			synctest.Wait()
+			slices.Sort(m.tries)
+			m.wantTries("a b")
+			m.push("k", 2)
+			m.changed(nil)
+			synctest.Wait()
+			m.isUnknown(false)
+		})
+	}
+}
+
 // A lock, a list and a sorted set have lines of their own, in each database.
 func TestKindsAreSeparate(t *testing.T) {
 	waiting(t, func(m *masters) {

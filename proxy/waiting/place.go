@@ -77,7 +77,7 @@ func (p *place) step(now time.Time) (tracks bool, at time.Time) {
 				at = earliest(at, l.due, l.recheck)
 			}
 		}
-		tracks = at.After(now) && p.all.announces() && slices.ContainsFunc(p.keys, func(k *key) bool { return !k.heard })
+		tracks = p.all.announces() && slices.ContainsFunc(p.keys, func(k *key) bool { return !k.heard })
 	} else if slices.ContainsFunc(p.lines, (*line).handsOver) {
 		at = never
 	}
