@@ -75,7 +75,7 @@ type Connection struct {
 	facts Published // only the session changes them, so it reads them without mu
 }
 
-// NewClient adds a session to the hub. The caller must call Close.
+// NewConnection adds a session to the hub. The caller must call Close.
 func NewConnection(hub *Hub, session *session.Session, facts Published) *Connection {
 	c := &Connection{hub: hub, session: session, since: time.Now()}
 	c.Entry = events.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
@@ -107,7 +107,7 @@ func (c *Connection) Publish(now Published) {
 	}
 }
 
-// introduce tells the journal what is published.
+// introduce tells package events what is published.
 func (c *Connection) introduce() {
 	now := &c.facts
 	c.Entry.Introduce(events.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
