@@ -82,6 +82,15 @@ func TestOneLockerAndOneMasterInAWorld(t *testing.T) {
 			if o := locker.Release(t.Context(), ReleaseRequest{Key: []byte(key)}); o.Verdict != Won || m.value(key) != "" {
 				t.Errorf("released: %v, and the master holds %q", o.Verdict, m.value(key))
 			}
+			answered := make(chan struct{})
+			l.Go(func(task *loop.Task) (rests bool) { // which parks meanwhile
+				o = locker.Acquire(loop.NewContext(t.Context(), task), AcquireRequest{Key: []byte(key), Value: []byte(tokenB), TTL: second})
+				close(answered)
+				return false
+			})
+			if w.Wait(second, answered) != 0 || o.Verdict != Won || m.value(key) != tokenB {
+				t.Errorf("by a task: %v, and the master holds %q", o.Verdict, m.value(key))
+			}
 			locker.Close(t.Context())
 		})
 		w.Close()
