@@ -70,8 +70,7 @@ func takeAndRelease(t *testing.T, client io.ReadWriter) {
 }
 
 // A client that locked and is idle takes little memory: it has no stack and no buffer. One with TLS has
-// those of the goroutine that reads, and TLS's own. The race detector needs more memory. README gives
-// what the kernel and the allocator add, too.
+// TLS's own. The race detector needs more memory. README gives what the kernel and the allocator add, too.
 func TestMemoryOfAnIdleClient(t *testing.T) {
 	authority := testca.New(t)
 	shown := authority.Issue(time.Hour)
@@ -85,7 +84,7 @@ func TestMemoryOfAnIdleClient(t *testing.T) {
 	})
 	t.Run("TLS", func(t *testing.T) {
 		config := &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"}
-		memoryOfIdleClients(t, 100, 30<<10, func() {
+		memoryOfIdleClients(t, 100, 15<<10, func() {
 			takeAndRelease(t, tls.Client(bareConn{bareClient: dialBare(t, p.tlsListener.Addr())}, config))
 		})
 	})

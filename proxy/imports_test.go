@@ -95,7 +95,7 @@ var rooms = map[string]room{
 	"proxy": {floor: 9, redlock: []string{"", "resp", "loop"}},
 
 	"handler":  {floor: 7, redlock: []string{"", "resp", "loop"}},
-	"server":   {floor: 8},
+	"server":   {floor: 8, redlock: []string{"loop"}},
 	"page":     {floor: 7, redlock: []string{"inspect"}}, // what is held
 	"console":  {floor: 6, redlock: []string{"", "resp", "inspect"}},
 	"session":  {floor: 5, redlock: []string{"loop"}},

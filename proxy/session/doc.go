@@ -44,7 +44,7 @@
 //
 // # Goroutines
 //
-// A session that waits on the loop has none, but one or two that pump its bytes if it came over TLS.
+// A session that waits on the loop has none, but one or two that pump its bytes if the kernel cannot poll its connection.
 // Others use it, too:
 //
 //   - The goroutine of its task, if that left the loop. The server waits for its end. The task owns

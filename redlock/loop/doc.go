@@ -3,8 +3,8 @@
 // many clients cost few system calls and no switch of goroutines.
 //
 // Below each socket is a source (source.go). The kernel polls it if it can: TCP and Unix sockets where
-// there is epoll. Otherwise two goroutines pump its bytes (pump.go): those of TLS, of a pipe, and of all
-// connections on other systems. What is above a socket cannot tell which.
+// there is epoll, also below TLS (tls.go). Otherwise two goroutines pump its bytes (pump.go): those of a pipe,
+// and of all connections on other systems. What is above a socket cannot tell which.
 //
 // A third kind stays in memory, for tests: a World (world.go) runs loops and all that waits around them in one
 // thread and in virtual time, in an order that a seed decides. So whatever starts a goroutine, waits,

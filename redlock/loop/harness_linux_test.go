@@ -154,7 +154,7 @@ type hidden struct{ net.Conn }
 
 func (h hidden) CloseWrite() error { return h.Conn.(*net.TCPConn).CloseWrite() }
 
-// pair returns the two ends of a connection: "tcp", "unix", "pumped" or "tls".
+// pair returns the two ends of a connection: "tcp", "unix", "pumped", or over TLS "tls" or "pumped tls".
 func pair(t testing.TB, network string) (ours, theirs net.Conn) {
 	t.Helper()
 	switch network {
@@ -164,17 +164,31 @@ func pair(t testing.TB, network string) (ours, theirs net.Conn) {
 		ours, theirs = dialPair(t, "tcp", "127.0.0.1:0")
 		return hidden{ours}, theirs
 	case "tls":
-		return tlsPair(t)
+		return tlsPair(t, Below)
+	case "pumped tls":
+		return tlsPair(t, func(c net.Conn) net.Conn { return c })
 	}
 	return dialPair(t, "tcp", "127.0.0.1:0")
 }
 
-func tlsPair(t testing.TB) (ours, theirs net.Conn) {
+// inHalves sends each write in two, so that records of TLS come in parts.
+type inHalves struct{ net.Conn }
+
+func (h inHalves) Write(p []byte) (int, error) {
+	n, err := h.Conn.Write(p[:len(p)/2])
+	if err != nil {
+		return n, err
+	}
+	more, err := h.Conn.Write(p[n:])
+	return n + more, err
+}
+
+func tlsPair(t testing.TB, wrap func(net.Conn) net.Conn) (ours, theirs net.Conn) {
 	t.Helper()
 	authority := testca.New(t)
-	below, above := dialPair(t, "tcp", "127.0.0.1:0")
-	server := tls.Server(below, &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}})
-	client := tls.Client(above, &tls.Config{RootCAs: authority.Pool(), ServerName: "127.0.0.1"})
+	under, above := dialPair(t, "tcp", "127.0.0.1:0")
+	server := tls.Server(wrap(under), &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}})
+	client := tls.Client(inHalves{above}, &tls.Config{RootCAs: authority.Pool(), ServerName: "127.0.0.1"})
 	shaken := make(chan error, 1)
 	go func() { shaken <- client.Handshake() }()
 	if err := errors.Join(server.Handshake(), <-shaken); err != nil {

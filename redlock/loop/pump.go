@@ -210,12 +210,19 @@ func (p *pump) control(f func(fd uintptr)) {
 }
 
 // A wrapper is a TLS connection.
-type wrapper interface{ NetConn() net.Conn }
+type wrapper interface {
+	net.Conn
+	NetConn() net.Conn
+	CloseWrite() error
+}
 
 // transport is the connection below TLS.
 func transport(c net.Conn) net.Conn {
 	if over, ok := c.(wrapper); ok {
-		return over.NetConn()
+		c = over.NetConn()
+	}
+	if under, ok := c.(*below); ok {
+		return under.Conn
 	}
 	return c
 }

@@ -64,16 +64,17 @@ type buffer struct {
 const keptBuffer = 256 << 10 // larger ones are not pooled
 
 // Adopt takes a connection over. It begins paused, and reads nothing yet. The kernel polls it if it
-// can. Otherwise two goroutines pump its bytes, with TLS around them or in a pipe. Those of a Simulated
-// connection stay in memory. A TLS connection must
-// have had its handshake. If the loop has ended, the error is net.ErrClosed, and the connection is still
-// the caller's.
+// can, also below TLS (Below). Otherwise two goroutines pump its bytes. Those of a Simulated connection stay in
+// memory. A TLS connection must have had its handshake. If the loop has ended, the error is net.ErrClosed, and
+// the connection is still the caller's.
 func (l *Loop) Adopt(c net.Conn, r Receiver) (*Socket, error) {
 	s := &Socket{loop: l, receiver: r, local: c.LocalAddr(), remote: c.RemoteAddr(), queued: true}
 	s.paused.Store(true)
 	var polled *descriptor
 	if m, inMemory := c.(Simulated); inMemory {
 		s.source = &simulated{m, s}
+	} else if e := l.newEncrypted(c, s); e != nil {
+		s.source, polled, c = e, e.descriptor, e.below.Conn
 	} else if polled = l.newDescriptor(c, s); polled != nil {
 		s.source = polled
 	} else {
@@ -118,7 +119,7 @@ func (s *Socket) Write(p []byte) (waiting int) {
 // Lend is Write, and may take no copy: p must stay as it is until nothing waits, or Ended had its last call.
 func (s *Socket) Lend(p []byte) {
 	s.mu.Lock()
-	if _, polled := s.source.(*descriptor); !polled || s.closed || s.shutWrite || s.out != nil {
+	if _, pumped := s.source.(*pump); pumped || s.closed || s.shutWrite || s.out != nil {
 		s.mu.Unlock()
 		s.Write(p)
 		return

@@ -1,14 +1,18 @@
 package loop
 
-import (
-	"errors"
-	"net"
-)
+import "net"
 
-// errAgain means that a source has nothing to read, or takes no more for now.
-var errAgain = errors.New("not ready")
+// errAgain means that a source has nothing to read, or takes no more for now. It is a net.Error, because TLS
+// goes on after a timeout.
+var errAgain error = again{}
 
-// A source is the connection below a socket. The kernel tells its news (descriptor), or two goroutines
+type again struct{}
+
+func (again) Error() string   { return "not ready" }
+func (again) Timeout() bool   { return true }
+func (again) Temporary() bool { return true }
+
+// A source is the connection below a socket. The kernel tells its news (descriptor, encrypted), or two goroutines
 // do (pump), or a World (simulated). Only the loop calls it, and no call waits.
 type source interface {
 	// begin has the loop told the news from now on.

@@ -78,7 +78,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkEcho(b *testing.B) {
-	for _, network := range []string{"tcp", "pumped", "tls"} {
+	for _, network := range []string{"tcp", "pumped", "tls", "pumped tls"} {
 		b.Run(network, func(b *testing.B) { benchmarkEcho(b, network) })
 	}
 }
