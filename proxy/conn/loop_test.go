@@ -1,7 +1,9 @@
 package conn
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -118,6 +120,45 @@ func TestLongCommandWakesItsSessionSeldom(t *testing.T) {
 	}
 	if turns > 6 {
 		t.Errorf("the session is woken %d times", turns)
+	}
+}
+
+// What is long is not copied whole into a socket's buffer, also behind something else and where two goroutines
+// pump it.
+func TestLongCommandIsNotBufferedTwice(t *testing.T) {
+	for name, pair := range map[string]func() (near, far net.Conn){
+		"polled": func() (near, far net.Conn) { return proxytest.Pair(t) },
+		"pumped": net.Pipe,
+	} {
+		l := proxytest.Loop(t)
+		near, far := pair()
+		long := bytes.Repeat([]byte("x"), 1<<20)
+		begun, sent := make(chan *Socket, 1), make(chan struct{})
+		l.Go(func(task *loop.Task) (rests bool) {
+			defer close(sent)
+			sock, err := Adopt(near, l, task, new(Clock), proxytest.Deaf{})
+			if err != nil {
+				t.Error(err)
+				return false
+			}
+			begun <- sock
+			_ = sock.Append([]byte("first"))
+			sock.Send(long)
+			_ = sock.Append([]byte("last"))
+			sock.AwaitSent()
+			return false
+		})
+		got := make([]byte, len("first")+len(long)+len("last"))
+		sock := <-begun
+		if _, err := io.ReadFull(far, got[:10]); err != nil || name == "pumped" && sock.Waiting() > mostWaiting {
+			t.Errorf("%s: %v, and %d bytes wait", name, err, sock.Waiting())
+		}
+		if _, err := io.ReadFull(far, got[10:]); err != nil || string(got) != "first"+string(long)+"last" {
+			t.Errorf("%s: %v, or other bytes come", name, err)
+		}
+		<-sent
+		_ = far.Close()
+		sock.Close()
 	}
 }
 

@@ -177,10 +177,19 @@ func (s *Socket) failed() error {
 	return s.over
 }
 
-// Send sends p without a copy. It returns when that is done or the connection is over. Only the task calls it.
+// Send sends p, without a copy or in pieces, so that no second p takes memory. It returns when that is done or
+// the connection is over. Only the task calls it.
 func (s *Socket) Send(p []byte) {
-	s.written.Add(int64(len(p)))
-	s.on.Lend(p)
+	for len(p) > 0 && s.failed() == nil {
+		s.AwaitSent()
+		piece := p
+		if !s.on.Lend(p) {
+			piece = p[:min(len(p), mostWaiting)]
+			s.on.Write(piece)
+		}
+		s.written.Add(int64(len(piece)))
+		p = p[len(piece):]
+	}
 	s.AwaitSent()
 }
 

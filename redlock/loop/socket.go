@@ -116,17 +116,18 @@ func (s *Socket) Write(p []byte) (waiting int) {
 	return waiting
 }
 
-// Lend is Write, and may take no copy: p must stay as it is until nothing waits, or Ended had its last call.
-func (s *Socket) Lend(p []byte) {
+// Lend is Write without a copy: p must stay as it is until nothing waits, or Ended had its last call. It returns
+// false, and does nothing, if bytes of an earlier call wait to be taken, and with a pump, which may use p longer.
+func (s *Socket) Lend(p []byte) (lent bool) {
 	s.mu.Lock()
 	if _, pumped := s.source.(*pump); pumped || s.closed || s.shutWrite || s.out != nil {
 		s.mu.Unlock()
-		s.Write(p)
-		return
+		return false
 	}
 	s.out = &buffer{bytes: p, lent: true}
 	s.waiting += len(p)
 	s.unlockAndQueue()
+	return true
 }
 
 // Waiting is the number of bytes that were not sent yet. A kernel that polls the connection may still
