@@ -29,7 +29,7 @@ func newInput(t *testing.T, budget *Budget) *Input {
 	t.Helper()
 	in := NewInput(budget)
 	sock, _ := adopt(t, new(Clock), in)
-	in.Begin(sock, NewMinder(in, unminded{}))
+	in.Begin(sock, NewBusyTimer(in, deafSession{}))
 	return in
 }
 

@@ -1,6 +1,6 @@
 // Package conn reads from and writes to connections for sessions. A Socket is a connection that
 // a loop (redlock/loop) reads and writes, whatever its kind. An Input holds bytes that were read
-// and not yet used. A Writer is the lock on the writing side of a client. A Minder looks after the
+// and not yet used. A Writer is the lock on the writing side of a client. A BusyTimer looks after the
 // client of a busy session. A Budget bounds the memory of all of them together. The package knows
 // bytes and no commands.
 //
@@ -24,5 +24,5 @@
 // A Budget and a Clock may be used by all goroutines at once.
 //
 // In steady use nothing here allocates or reads the system's clock, and nothing starts a
-// goroutine but the timer of a Minder, when its session is busy for longer than a moment.
+// goroutine but the timer of a BusyTimer, when its session is busy for longer than a moment.
 package conn

@@ -21,8 +21,8 @@ var (
 // then leaves, nobody notices before the session reads again.
 const aheadLimit = 1 << 20
 
-// unmindedLimit is the bound before the minder looks: most waits are over by then.
-const unmindedLimit = 32 << 10
+// aheadAtFirst is the bound before the busy timer looks: most waits are over by then.
+const aheadAtFirst = 32 << 10
 
 // An Input holds the bytes that a client sent and the session has not consumed. It is the Reader of the
 // client's socket: the loop puts what comes into buf while the session waits for input, and otherwise
@@ -31,8 +31,8 @@ type Input struct {
 	budget *Budget
 	most   int64 // bytes that may be unread
 
-	from   *Socket // nil until Begin
-	minder *Minder
+	from *Socket // nil until Begin
+	busy *BusyTimer
 
 	buf      []byte  // nil: nothing is unread
 	start    int     // buf[start:end] is unread
@@ -49,16 +49,16 @@ type Input struct {
 	filling  bool       // from a Fill until EndFill; what comes belongs into buf
 	paused   bool       // the loop does not read
 	released bool       // Release was called
-	minded   bool       // the minder looks after the client
+	far      bool       // the loop reads far ahead
 }
 
 // NewInput makes an empty input of a client that has not logged in. Its large buffers count against
 // the budget. It is given to Adopt.
 func NewInput(budget *Budget) *Input { return &Input{budget: budget} }
 
-// Begin has the loop read the socket. The minder looks after the client.
-func (in *Input) Begin(from *Socket, minder *Minder) {
-	in.from, in.minder = from, minder
+// Begin has the loop read the socket. The busy timer looks after the client.
+func (in *Input) Begin(from *Socket, busy *BusyTimer) {
+	in.from, in.busy = from, busy
 	from.Resume()
 }
 
@@ -168,7 +168,7 @@ func (in *Input) Ended(err error) {
 	busy := !in.filling
 	in.mu.Unlock()
 	if busy && !errors.Is(err, net.ErrClosed) { // the session neither caused it nor reads now
-		in.minder.clientEnded(!errors.Is(err, io.EOF))
+		in.busy.clientEnded(!errors.Is(err, io.EOF))
 	}
 }
 
@@ -205,8 +205,8 @@ func (in *Input) dropAhead(n int) {
 
 // mayReadOn tells, with mu held, whether the loop may read ahead.
 func (in *Input) mayReadOn() bool {
-	most := unmindedLimit
-	if in.minded {
+	most := aheadAtFirst
+	if in.far {
 		most = aheadLimit
 	}
 	return len(in.ahead) < most && in.budget.HasRoom(1)
@@ -220,10 +220,10 @@ func (in *Input) readOn() {
 	}
 }
 
-func (in *Input) setMinded(yes bool) {
+func (in *Input) readFar(yes bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.minded = yes
+	in.far = yes
 	in.readOn()
 }
 

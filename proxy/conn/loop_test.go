@@ -29,7 +29,7 @@ func adopted(t *testing.T, budget *Budget, body func(*loop.Task, *Input)) net.Co
 			return false
 		}
 		defer sock.Close()
-		in.Begin(sock, NewMinder(in, unminded{}))
+		in.Begin(sock, NewBusyTimer(in, deafSession{}))
 		body(task, in)
 		return false
 	})
@@ -37,13 +37,13 @@ func adopted(t *testing.T, budget *Budget, body func(*loop.Task, *Input)) net.Co
 	return far
 }
 
-// unminded is a session that is told of nothing.
-type unminded struct{}
+// deafSession is a session that is told of nothing.
+type deafSession struct{}
 
-func (unminded) Flush()       {}
-func (unminded) ClientEnded() {}
-func (unminded) ClientLeft()  {}
-func (unminded) Panicked(any) {}
+func (deafSession) Flush()       {}
+func (deafSession) ClientEnded() {}
+func (deafSession) ClientLeft()  {}
+func (deafSession) Panicked(any) {}
 
 // A busy session's input is not read ahead while memory is short. When the session waits for
 // input, it is read, though memory is still short.
@@ -199,7 +199,7 @@ func TestNoSilencePassesWhileNothingIsRead(t *testing.T) {
 }
 
 // Of a client that does not read, little is read ahead, until somebody must see whether it leaves.
-func TestLittleIsReadAheadWithoutAMinder(t *testing.T) {
+func TestLittleIsReadAheadBeforeTheBusyTimer(t *testing.T) {
 	const sent = 200_000
 	budget := NewBudget(func() int64 { return 1 << 20 })
 	done := make(chan struct{})
@@ -215,10 +215,10 @@ func TestLittleIsReadAheadWithoutAMinder(t *testing.T) {
 		for !isPaused() {
 			time.Sleep(time.Millisecond)
 		}
-		if n := in.Arrived(); n < unmindedLimit || n > 2*unmindedLimit {
+		if n := in.Arrived(); n < aheadAtFirst || n > 2*aheadAtFirst {
 			t.Errorf("%d bytes were read ahead", n)
 		}
-		in.setMinded(true)
+		in.readFar(true)
 		for in.Arrived() < sent {
 			time.Sleep(time.Millisecond)
 		}

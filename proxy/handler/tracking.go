@@ -86,7 +86,7 @@ func (h *Handler) track(next *pubsub.Mode) {
 	h.Busy(func() { l.TrackPrefixes(h.Context(), prefixes) })
 }
 
-// trackLocks reports lock commands that are about to be sent to the masters. The minder
+// trackLocks reports lock commands that are about to be sent to the masters. The busy timer
 // may own the client meanwhile.
 func (h *Handler) trackLocks(calls ...lock.Command) {
 	if l := h.listener.Load(); l != nil && h.tracking.OfMasters() {

@@ -98,7 +98,7 @@ func (t *Tracking) remembers() bool {
 }
 
 // Begin remembers the keys of lock commands that are about to be sent to the masters, so
-// that no change from then on is missed. The minder may own the client meanwhile.
+// that no change from then on is missed. The busy timer may own the client meanwhile.
 func (t *Tracking) Begin(ctx context.Context, l *Listener, commands []lock.Command) {
 	t.present = nil
 	reads := false

@@ -22,7 +22,7 @@
 //     its own, and first waits for everything before, so the order of commands is kept.
 //   - Overlap has the masters asked about a key without waiting for earlier commands on other keys
 //     (overlap.go). Their replies come in order. Everything else waits for them first.
-//   - Anything that takes time runs inside Busy. Meanwhile the minder sends replies that are
+//   - Anything that takes time runs inside Busy. Meanwhile the busy timer sends replies that are
 //     ready, and notices when the client leaves, which ends Context.
 //   - The task may run on the loop of all clients. Before anything that takes long or waits for
 //     another goroutine, it calls LeaveLoop. Settle, Ask, Send and Busy need no such call.
@@ -49,7 +49,7 @@
 //
 //   - The goroutine of its task, if that left the loop. The server waits for its end. The task owns
 //     every field whose comment says nothing.
-//   - The minder (conn.Minder), only while the session waits for more than a moment. It
+//   - The busy timer (conn.BusyTimer), only while the session waits for more than a moment. It
 //     then owns the pending replies. Busy waits for it.
 //   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only Unpark,
 //     End, the context and Names.Confirm.

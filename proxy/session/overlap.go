@@ -111,7 +111,7 @@ func (s *Session) settleAsked() {
 func (s *Session) settleFirst() {
 	a := s.asked[0]
 	if !a.done.Load() {
-		s.whileMinded(func() {
+		s.whileBusy(func() {
 			for !a.done.Load() {
 				s.task.Park()
 			}

@@ -39,7 +39,7 @@ type Session struct {
 	out     *conn.Writer    // nil: it has not begun
 	ctx     context.Context // ends when the client has gone
 	gone    context.CancelFunc
-	minder  *conn.Minder
+	busy    *conn.BusyTimer
 	task    *loop.Task      // runs the session; nil: it has not begun
 	taken   int             // commands since the session gave way to others
 	parked  context.Context // ctx with the task, once a wait was Parked
@@ -74,11 +74,11 @@ func New(running context.Context, env *Env, id int64, client net.Conn) *Session 
 	s.decoder = wire.NewDecoder(wire.RedisLimits)
 	s.decoder.Charge = env.Budget.Charge
 	s.up = upstream.NewMember(upstream.Options{
-		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer }, Waiting: s.whileMinded,
+		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer }, Waiting: s.whileBusy,
 	})
 	s.batch = upstream.NewBatch(s.up, s.in, s.beforeSend)
 	s.ctx, s.gone = context.WithCancel(running)
-	s.minder = conn.NewMinder(s.in, minded{s})
+	s.busy = conn.NewBusyTimer(s.in, busySession{s})
 	return s
 }
 
@@ -155,7 +155,7 @@ func (s *Session) adopt(task *loop.Task) bool {
 	s.client, s.out = nil, conn.NewWriter(sock)
 	s.up.Begin(task, s.out)
 	s.sock.Store(sock)
-	s.in.Begin(sock, s.minder)
+	s.in.Begin(sock, s.busy)
 	return true
 }
 
@@ -287,7 +287,7 @@ func (s *Session) Release() {
 	} else {
 		_ = s.client.Close()
 	}
-	s.minder.End()
+	s.busy.End()
 	s.settleAsked() // they use the session
 	s.up.Close()
 	s.in.Release()

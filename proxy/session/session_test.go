@@ -228,7 +228,7 @@ func TestReasonsAreToldOnce(t *testing.T) {
 // A client that leaves may end its upstream connection first. That is still the client's
 // doing, unless the proxy has a reason of its own.
 func TestWhoseEndItIs(t *testing.T) {
-	leaves, ends := (*Session).ClientLeft, func(s *Session) { minded{s}.ClientEnded() }
+	leaves, ends := (*Session).ClientLeft, func(s *Session) { busySession{s}.ClientEnded() }
 	for _, row := range []struct {
 		name string
 		left func(*Session) // nil: the client has not left

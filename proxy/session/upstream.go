@@ -77,7 +77,7 @@ func (s *Session) Settled() (replies []byte, ok bool) {
 	if s.up.Drained() {
 		replies, ok = s.up.Wait()
 	} else {
-		s.whileMinded(func() { replies, ok = s.up.Wait() })
+		s.whileBusy(func() { replies, ok = s.up.Wait() })
 	}
 	if !ok {
 		s.End(UpstreamGone)
@@ -169,7 +169,7 @@ func serverOf(s *config.Settings) upstream.Server {
 func (s *Session) CloseUpstream() bool {
 	s.Send()
 	whole := false
-	s.whileMinded(func() { whole = s.up.CloseOwn() })
+	s.whileBusy(func() { whole = s.up.CloseOwn() })
 	if !whole {
 		s.End(UpstreamGone)
 	}

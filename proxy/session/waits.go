@@ -6,7 +6,7 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// Busy calls wait, which may take long, while the minder minds the client. The function must
+// Busy calls wait, which may take long, while the busy timer looks after the client. The function must
 // not touch the input or the pending replies. It runs on a goroutine: the session leaves the
 // loop, until it waits for its client again.
 func (s *Session) Busy(wait func()) {
@@ -20,14 +20,14 @@ func (s *Session) Parked(wait func(context.Context)) {
 	if s.parked == nil {
 		s.parked = loop.NewContext(s.ctx, s.task)
 	}
-	s.whileMinded(func() { wait(s.parked) })
+	s.whileBusy(func() { wait(s.parked) })
 }
 
-// whileMinded calls wait while the minder minds the client.
-func (s *Session) whileMinded(wait func()) {
-	s.minder.Begin(len(s.pending) > 0)
+// whileBusy calls wait while the busy timer looks after the client.
+func (s *Session) whileBusy(wait func()) {
+	s.busy.Begin(len(s.pending) > 0)
 	wait()
-	s.minder.End()
+	s.busy.End()
 }
 
 // Doing names the command that is performed, for the log of long rounds of the loop.
@@ -40,29 +40,29 @@ func (s *Session) OnLoop() bool { return s.task.OnLoop() }
 // session comes back when it waits for its client again.
 func (s *Session) LeaveLoop() { s.task.Leave() }
 
-// minded is the session as seen by its minder.
-type minded struct{ *Session }
+// busySession is the session as its busy timer sees it.
+type busySession struct{ *Session }
 
-func (m minded) Flush() {
-	if len(m.pending) == 0 {
+func (b busySession) Flush() {
+	if len(b.pending) == 0 {
 		return
 	}
-	m.out.Lock()
-	m.flushLocked(func(replies []byte) []byte { return replies })
+	b.out.Lock()
+	b.flushLocked(func(replies []byte) []byte { return replies })
 }
 
 // ClientEnded handles EOF from the client. Running lock commands are cancelled, and later ones
 // that take a lock are not tried: a lock granted to a client that has left is worse than an
 // error (redlock.Outcome's Abandoned). A client that only half-closed still gets the upstream's
 // replies, unless a forwarded command may block, as with Redis.
-func (m minded) ClientEnded() {
-	m.left.Store(true)
-	if m.blocking.Load() {
-		m.ClientLeft()
+func (b busySession) ClientEnded() {
+	b.left.Store(true)
+	if b.blocking.Load() {
+		b.ClientLeft()
 		return
 	}
-	m.gone()
-	m.up.Drain()
+	b.gone()
+	b.up.Drain()
 }
 
 // ClientLeft is called when the client reads no more, or has certainly gone.
