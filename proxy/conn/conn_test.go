@@ -58,6 +58,27 @@ func TestSilentAndStalled(t *testing.T) {
 	}
 }
 
+// A server that still takes a long command is not silent.
+func TestSilenceBeginsWhenNothingIsTaken(t *testing.T) {
+	sock, far := adopt(t, new(Clock), proxytest.Deaf{})
+	sock.ReadUntil(time.Now().Add(time.Hour))
+	_ = sock.Append([]byte("ab"))
+	if _, err := io.ReadFull(far, make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for sock.Waiting() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if sock.isSilent(); !sock.silence.Stop() {
+		t.Error("it gets no more time although it has taken something")
+	}
+	sock.isSilent()
+	_ = far.SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := far.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("it is not closed: %d bytes, %v", n, err)
+	}
+}
+
 // Memory follows what came, is charged beyond the small buffer, and is all given back.
 func TestInputTakesWhatItNeeds(t *testing.T) {
 	limit := int64(1 << 20)
@@ -93,10 +114,18 @@ func TestInputTakesWhatItNeeds(t *testing.T) {
 }
 
 func TestUnfinishedCommandIsBounded(t *testing.T) {
-	in := newInput(t, NewBudget(func() int64 { return 1 << 30 }))
-	in.SetLimit(100_000)
-	if err := receive(in, string(bytes.Repeat([]byte("x"), 200_000))); !errors.Is(err, ErrQueryTooLong) || len(in.Unread()) > 150_000 {
-		t.Errorf("%v with %d bytes unread", err, len(in.Unread()))
+	const limit = 70_000
+	for _, length := range []int{limit + 1, 100_000, 200_000} {
+		in := newInput(t, NewBudget(func() int64 { return 1 << 30 }))
+		in.SetLimit(limit)
+		in.Expect(length)
+		err := receive(in, string(bytes.Repeat([]byte("x"), length)))
+		if err == nil {
+			err = in.Fill() // the session has found no end
+		}
+		if !errors.Is(err, ErrQueryTooLong) || len(in.Unread()) > limit+1 {
+			t.Errorf("of %d bytes: %v with %d bytes unread", length, err, len(in.Unread()))
+		}
 	}
 }
 

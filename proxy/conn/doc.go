@@ -8,12 +8,13 @@
 //
 // The loop gives the bytes that it reads to a Reader: an Input, or the feeder of an upstream
 // connection. Bytes that are written are queued, and no write waits. Whoever writes waits afterwards
-// while more than 64 KiB are queued: a task parks (Writer.AwaitRoom), and others are called (WhenRoom). An Input
-// has a buffer only while it has bytes, and its Fill returns ErrNothing instead of waiting.
+// while more than 64 KiB are queued: a task parks (Writer.AwaitRoom), and others are called (WhenRoom). Only
+// Send waits, for it queues no copy. An Input has a buffer only while it has bytes, and its Fill returns
+// ErrNothing instead of waiting.
 //
 // # Who may do what
 //
-// Any goroutine may use a Socket. Only its task calls AwaitSent.
+// Any goroutine may use a Socket. Only its task calls Send and AwaitSent.
 //
 // A Writer is shared by all who write to one client. What the upstream sends comes in parts (Pass). Whole
 // values of others (Append) follow the part that ends a value, so no reply ever stands inside another.

@@ -267,7 +267,8 @@ func (in *Input) grow() error {
 func (in *Input) replace(larger *buffer) {
 	n := copy(larger.bytes, in.Unread())
 	in.giveBack()
-	in.borrowed, in.buf, in.end, in.reserved = larger, larger.bytes, n, len(larger.bytes)
+	most := min(int64(len(larger.bytes)), max(in.most, LargeBuffer)+1) // its size was rounded up
+	in.borrowed, in.buf, in.end, in.reserved = larger, larger.bytes[:most], n, len(larger.bytes)
 }
 
 // Release gives all memory back. The input must not be used afterwards.

@@ -42,6 +42,7 @@ type Socket struct {
 	whenRoom []func()      // are called when there is room to write
 	silence  *time.Timer   // ReadUntil
 	patience time.Duration // what silence is set to
+	taken    int64         // bytes that were sent when it was set last
 	held     bool          // Pause was called last
 }
 
@@ -90,13 +91,14 @@ func (s *Socket) Resume() {
 	s.on.Resume()
 }
 
-// ReadUntil closes the connection then.
+// ReadUntil closes the connection then, unless the other side has taken something meanwhile. If so, it gets the
+// same time again.
 func (s *Socket) ReadUntil(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.patience = time.Until(t)
+	s.patience, s.taken = time.Until(t), s.sentBytes()
 	if s.silence == nil {
-		s.silence = time.AfterFunc(s.patience, s.on.Close)
+		s.silence = time.AfterFunc(s.patience, s.isSilent)
 	} else {
 		s.silence.Reset(s.patience)
 	}
@@ -104,6 +106,21 @@ func (s *Socket) ReadUntil(t time.Time) {
 		s.silence.Stop()
 	}
 }
+
+// isSilent is called when ReadUntil's time is over.
+func (s *Socket) isSilent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sent := s.sentBytes(); sent != s.taken {
+		s.taken = sent
+		s.silence.Reset(s.patience)
+		return
+	}
+	s.on.Close()
+}
+
+// sentBytes is how many bytes the other side has taken.
+func (s *Socket) sentBytes() int64 { return s.written.Load() - int64(s.on.Waiting()) }
 
 // Unpark has the task look at what has happened. It does nothing for nil.
 func (s *Socket) Unpark() {

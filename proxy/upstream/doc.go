@@ -17,7 +17,8 @@
 //	                          conn.Socket ======+=== the upstream ====' replies, in the same order
 //
 // A member calls Expect and then Write. Write puts the commands into the socket's buffer and the
-// turns into the queue, both under the connection's mutex, so they have one order. The loop sends
+// turns into the queue, both under the connection's mutex, so they have one order. A long command on the
+// member's own connection follows its turn: nobody else writes there. The loop sends
 // all that members have written in one write at the end of its round. It feeds what it reads
 // (feed.go): the first bytes of each top-level value tell to which turn it belongs. A value of any
 // length is passed on as it comes. Only those for the owner are kept. Member.Wait returns when no
