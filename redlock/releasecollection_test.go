@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -71,6 +72,23 @@ func TestReleaseOfACollectionSparesAnother(t *testing.T) {
 		m.must(row.fill...)
 		if got := string(m.conn.ask(release, 1)[0]); got != ":1\r\n" {
 			t.Errorf("%q: %q", row.fill, got)
+		}
+	}
+}
+
+// GETDEL has no value to give of a collection, and leaves it.
+func TestGETDELOfACollectionIsAnError(t *testing.T) {
+	s := startLiveSet(t, 3)
+	for _, m := range s.masters {
+		m.must("RPUSH", key, "a")
+	}
+	o := s.Release(t.Context(), ReleaseRequest{Key: []byte(key), Get: true})
+	if o.Verdict != Won || !strings.HasPrefix(o.Err, "WRONGTYPE") {
+		t.Errorf("%+v", o)
+	}
+	for _, m := range s.masters {
+		if n := string(m.must("LLEN", key)); n != ":1\r\n" {
+			t.Errorf("it has %q elements", n)
 		}
 	}
 }

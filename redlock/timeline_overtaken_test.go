@@ -19,6 +19,23 @@ func (w *timeline) overtake() {
 	}
 }
 
+// An acquire is tried again when votes count again, although split votes are not.
+func TestTimelineAnAcquireThatWasOvertakenIsTriedAgain(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.another(timelineConfig())
+		w.settle()
+		w.overtake()
+		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Won {
+			t.Errorf("%+v", o)
+		}
+		for i := range w.masters[:4] {
+			if n := w.countHeard(i, "SET"); n != 2 {
+				t.Errorf("master %d was asked %d times", i+1, n)
+			}
+		}
+	})
+}
+
 // The repeated command asks for what is left of the TTL.
 func TestTimelineAnExtensionThatIsRepeatedEndsWhenItWasAskedTo(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
