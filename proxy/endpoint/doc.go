@@ -5,7 +5,8 @@
 // name. Dial opens a connection and sends nothing on it. Options are settings for
 // go-redis, for questions off the hot path. The replies to those are checked before
 // go-redis reads them (checkedreplies.go). Explain tells an operator what to do about a
-// server that cannot be used. KillScripts ends scripts that run for too long. Same and SameEntry compare two endpoints for a reload.
+// server that cannot be used. KillScripts ends scripts that run for too long. Same and
+// SameEntry compare two endpoints for a reload.
 //
 // # Secrets
 //

@@ -70,6 +70,9 @@ func TestStandingIsShown(t *testing.T) {
 	page := httptest.NewRecorder()
 	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
 	body := page.Body.String()
+	if strings.Contains(body, `kind="unreachable"`) {
+		t.Error("a hazard that is over is shown")
+	}
 	for _, want := range []string{
 		`redlock_master_state{master="m1:1",state="voting"} 1`,
 		`redlock_master_state{master="m1:1",state="unreachable"} 0`,

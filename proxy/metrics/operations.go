@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,7 @@ type operationMetrics struct {
 	stateChanges *prometheus.CounterVec
 	amnesia      *prometheus.CounterVec
 	hazards      *prometheus.GaugeVec
+	hazardsShown []Hazard
 	withoutTTL   prometheus.Counter
 	beyond       prometheus.Counter
 	reloads      *prometheus.CounterVec
@@ -124,12 +126,18 @@ func (m *Metrics) ShowSettings(now Settings) {
 // A Hazard is something that endangers locks. Its fields are the metric's labels.
 type Hazard struct{ Kind, Server, Detail string }
 
-// ShowHazards shows these hazards and no others.
+// ShowHazards shows these hazards and no others. No scrape sees one missing that goes on. Only one
+// goroutine at a time may call it.
 func (m *Metrics) ShowHazards(hazards []Hazard) {
-	m.operations.hazards.Reset()
 	for _, h := range hazards {
 		m.operations.hazards.WithLabelValues(h.Kind, h.Server, h.Detail).Set(1)
 	}
+	for _, h := range m.operations.hazardsShown {
+		if !slices.Contains(hazards, h) {
+			m.operations.hazards.DeleteLabelValues(h.Kind, h.Server, h.Detail)
+		}
+	}
+	m.operations.hazardsShown = hazards
 }
 
 // ForgetMaster deletes the series of a master that was replaced.
