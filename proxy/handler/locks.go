@@ -154,7 +154,6 @@ func (h *Handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	h.sendCaching()
 	upstreamHalf, lockHalf := to.Halves(cmd.Args)
 	h.Insert(resp.AppendCommand(nil, upstreamHalf...), upstream.Expectation{To: upstream.ToOwner, Count: 1})
-	h.Send()
 	ofLocks := h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
 	fromUpstream, ok := h.Settled()
 	if !ok {

@@ -140,7 +140,6 @@ func (h *Handler) listenTo(of wire.Family, names []string) {
 		}
 	}
 	if len(missing) > 0 {
-		h.Send()
 		h.Busy(func() { l.Ask(h.Context(), of, missing...) })
 	}
 }

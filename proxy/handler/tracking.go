@@ -82,7 +82,6 @@ func (h *Handler) track(next *pubsub.Mode) {
 	if len(prefixes) == 0 {
 		prefixes = []string{""}
 	}
-	h.Send()
 	h.Busy(func() { l.TrackPrefixes(h.Context(), prefixes) })
 }
 

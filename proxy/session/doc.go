@@ -17,7 +17,7 @@
 //   - Reply and its variants answer after everything before is answered: Settle waits until
 //     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
 //   - Forward adds the client's command to a batch, so that a pipeline is one write, and Insert adds
-//     the proxy's own commands. Send ends the batch. Settled returns the replies to the session itself.
+//     the proxy's own commands. Settled returns the replies to the session itself.
 //   - Share has the next Forward use a connection that other sessions use, too. Open gives the session
 //     its own, and first waits for everything before, so the order of commands is kept.
 //   - Overlap has the masters asked about a key without waiting for earlier commands on other keys
@@ -25,7 +25,7 @@
 //   - Anything that takes time runs inside Busy. Meanwhile the busy timer sends replies that are
 //     ready, and notices when the client leaves, which ends Context.
 //   - The task may run on the loop of all clients. Before anything that takes long or waits for
-//     another goroutine, it calls LeaveLoop. Settle, Ask, Send and Busy need no such call.
+//     another goroutine, it calls LeaveLoop. Settle, Ask and Busy need no such call.
 //
 // # How a session ends
 //

@@ -167,7 +167,7 @@ func (s *Session) Next() (cmd wire.Command, ok bool) {
 	}
 	if s.taken++; s.taken >= mostCommands {
 		s.taken = 0
-		s.Send() // the upstream can begin
+		s.send() // the upstream can begin
 		s.task.Yield()
 	}
 	if s.Ending() {
@@ -218,7 +218,7 @@ func (s *Session) ReadMore() (more, rests bool) {
 		return false, false
 	}
 	s.settleAsked()
-	s.Send()
+	s.send()
 	s.Flush()
 	if s.in.IsLarge() {
 		s.task.Leave()
@@ -271,7 +271,7 @@ func (s *Session) Finish() {
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)
 	}
-	s.Send()
+	s.send()
 	s.Flush()
 	if s.running.Err() == nil && !s.up.ClosesAtOnce() {
 		s.up.Finish()

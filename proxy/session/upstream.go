@@ -54,8 +54,8 @@ func (s *Session) Forward(cmd wire.Command, want upstream.Expectation) {
 // (Settled).
 func (s *Session) Insert(commands []byte, want upstream.Expectation) { s.batch.Insert(commands, want) }
 
-// Send writes the batch in one write, after the replies that come before it.
-func (s *Session) Send() { s.batch.Send() }
+// send writes the batch in one write, after the replies that come before it.
+func (s *Session) send() { s.batch.Send() }
 
 func (s *Session) beforeSend(commands int) {
 	s.Flush()
@@ -70,10 +70,10 @@ func (s *Session) Settle() bool {
 }
 
 // Settled is Settle. It also returns the upstream's replies to the session itself, which are valid until
-// the next Send, or nil if there were none or they were too long to keep.
+// the next command, or nil if there were none or they were too long to keep.
 func (s *Session) Settled() (replies []byte, ok bool) {
 	s.settleAsked()
-	s.Send()
+	s.send()
 	if s.up.Drained() {
 		replies, ok = s.up.Wait()
 	} else {
@@ -88,7 +88,7 @@ func (s *Session) Settled() (replies []byte, ok bool) {
 }
 
 // Ask sends one of the proxy's own commands and returns the upstream's reply, which is valid
-// until the next Send. The session's own connection must be open. It returns false if the session must
+// until the next command. The session's own connection must be open. It returns false if the session must
 // end instead.
 func (s *Session) Ask(request []byte) (reply []byte, ok bool) {
 	s.Insert(request, upstream.Expectation{To: upstream.ToOwner, Count: 1})
@@ -167,7 +167,7 @@ func serverOf(s *config.Settings) upstream.Server {
 // CloseUpstream delivers the upstream's pending replies and closes the session's own connection. It
 // returns false if the session must end instead.
 func (s *Session) CloseUpstream() bool {
-	s.Send()
+	s.send()
 	whole := false
 	s.whileBusy(func() { whole = s.up.CloseOwn() })
 	if !whole {

@@ -6,9 +6,9 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// Busy calls wait, which may take long, while the busy timer looks after the client. The function must
-// not touch the input or the pending replies. It runs on a goroutine: the session leaves the
-// loop, until it waits for its client again.
+// Busy sends what was forwarded, and calls wait, which may take long, while the busy timer looks after the
+// client. The function must not touch the input or the pending replies. It runs on a goroutine: the session
+// leaves the loop, until it waits for its client again.
 func (s *Session) Busy(wait func()) {
 	s.task.Leave()
 	s.Parked(func(context.Context) { wait() })
@@ -17,6 +17,7 @@ func (s *Session) Busy(wait func()) {
 // Parked is Busy for a wait that does not block: it finds the session's task in its context,
 // and parks it, or leaves the loop before it blocks.
 func (s *Session) Parked(wait func(context.Context)) {
+	s.send()
 	if s.parked == nil {
 		s.parked = loop.NewContext(s.ctx, s.task)
 	}
