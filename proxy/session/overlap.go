@@ -12,7 +12,7 @@ const (
 	// mostAsked bounds the commands of a session that masters are asked at the same time, and mostBegun those
 	// that it begins before it gives way to others.
 	mostAsked = 64
-	mostBegun = 4
+	mostBegun = 8
 	// longestAsked bounds the bytes of each: a longer one is asked alone.
 	longestAsked = 4 << 10
 )
