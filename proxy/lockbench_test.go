@@ -157,12 +157,3 @@ func BenchmarkPerformOnLocks(b *testing.B) {
 		})
 	}
 }
-
-func TestAllocationsOfLockCommands(t *testing.T) {
-	for _, command := range benchLockCommands {
-		s := repeating(t, command.line)
-		if n := testing.AllocsPerRun(200, s.step); n != command.allocations {
-			t.Errorf("%s: %v allocations, want %v", command.line, n, command.allocations)
-		}
-	}
-}
