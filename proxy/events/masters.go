@@ -94,11 +94,7 @@ func (o observer) Voted(name string, vote redlock.Vote, after time.Duration, at 
 
 // Standing implements redlock.Observer.
 func (o observer) Standing(s redlock.MasterStatus) {
-	m := &o.journal.masters
-	m.mu.Lock()
-	m.told++
-	m.mu.Unlock()
-	o.journal.stands(s, time.Now())
+	o.journal.passOn(o.journal.masters.isTold(s, time.Now()))
 }
 
 var causes = map[redlock.Amnesia]string{
@@ -152,9 +148,7 @@ func (j *Journal) state(status func() redlock.Status, now time.Time) State {
 	s := State{Status: status()}
 	all := slices.Concat(s.Status.Masters, s.Status.Others)
 	for _, of := range all {
-		if m.isNews(of, told) {
-			j.stands(of, now)
-		}
+		j.passOn(m.isRead(of, told, now))
 	}
 	m.mu.Lock()
 	for _, of := range s.Status.Masters {
@@ -179,36 +173,52 @@ func (j *Journal) state(status func() redlock.Status, now time.Time) State {
 	return s
 }
 
-// isNews tells whether a state that was read is to be remembered. It is not if others were told since: it
-// may be older. Nor is it if nothing was told of an unreachable master yet, because that is just being
-// dialled.
-func (m *masters) isNews(s redlock.MasterStatus, told int) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.told == told && (s.State != redlock.Unreachable || m.of(s.Name).now.Name != "")
+// news is what became of a master.
+type news struct {
+	stands redlock.MasterStatus
+	turned bool                   // it has another state
+	lines  []redlock.MasterStatus // to be logged now
 }
 
-// stands remembers, logs and counts a master's state.
-func (j *Journal) stands(s redlock.MasterStatus, now time.Time) {
-	lines, turned := j.masters.stands(s, now)
-	if turned && j.masters.meter != nil {
-		j.masters.meter.Standing(s)
+// passOn logs and counts what became of a master.
+func (j *Journal) passOn(n news) {
+	if n.turned && j.masters.meter != nil {
+		j.masters.meter.Standing(n.stands)
 	}
-	j.write(lines)
+	j.write(n.lines)
 }
 
-// stands remembers a master's state, and returns what to log now. Two states are no events: a master
-// that was just reached does not vote yet, and the first state of a master is that it votes.
-func (m *masters) stands(s redlock.MasterStatus, now time.Time) (lines []redlock.MasterStatus, turned bool) {
+// isTold remembers a master's state.
+func (m *masters) isTold(s redlock.MasterStatus, now time.Time) news {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.told++
+	return m.stands(s, now)
+}
+
+// isRead remembers a state that was read when others had been told that often. It does not if one was told
+// since: this one may be older. Nor does it if nothing was told of an unreachable master yet, because that
+// is just being dialled.
+func (m *masters) isRead(s redlock.MasterStatus, told int, now time.Time) news {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told != told || s.State == redlock.Unreachable && m.of(s.Name).now.Name == "" {
+		return news{}
+	}
+	return m.stands(s, now)
+}
+
+// stands remembers a master's state. Two states are no events: a master that was just reached does not
+// vote yet, and the first state of a master is that it votes. The caller holds mu.
+func (m *masters) stands(s redlock.MasterStatus, now time.Time) news {
+	n := news{stands: s}
 	is := m.of(s.Name)
 	was := is.now
 	isNew := was.Name == ""
-	if turned = isNew || was.State != s.State; turned {
+	if n.turned = isNew || was.State != s.State; n.turned {
 		begins := s.State == redlock.Starting && was.State == redlock.Unreachable // as the state of a new one
 		if !isNew && was.State == redlock.Unreachable && len(is.reasons) == 0 {
-			lines = append(lines, was)
+			n.lines = append(n.lines, was)
 		}
 		is.since, is.pause, is.reasons = now, pauseOf(s.State, begins), nil
 		if !begins && !(isNew && s.State == redlock.Voting) {
@@ -217,7 +227,8 @@ func (m *masters) stands(s redlock.MasterStatus, now time.Time) (lines []redlock
 		m.changes++
 	}
 	is.now = s
-	return append(lines, is.news(now)...), turned
+	n.lines = append(n.lines, is.news(now)...)
+	return n
 }
 
 // of returns what is known of a master. The caller holds mu.
