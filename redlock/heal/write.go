@@ -53,7 +53,7 @@ func (p *pass) heal(k lane.Key, before gap) {
 		p.partial = true
 		return
 	}
-	// rule: a copy of a lock that was released meanwhile is a stray
+	// A copy of a lock that was released meanwhile is a stray.
 	defer p.mender.Mend(k.DB, k.Name)
 	patch := g.patch(now, took, patience)
 	var written, refused quorum.Set
