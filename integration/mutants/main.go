@@ -22,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ import (
 var (
 	all         = flag.Bool("all", false, "try all packages, and the accepted survivors, too")
 	onlyChanged = flag.Bool("changed", false, "try the packages that have changed since tried.txt was written")
-	write       = flag.Bool("write", false, "note in tried.txt that these packages were tried, if no mutant survives")
+	write       = flag.Bool("write", false, "note in tried.txt which of these packages have no mutant that survives")
 	only        = flag.String("only", "", "try only mutants whose key contains this `text`, also accepted ones")
 	list        = flag.Bool("list", false, "print the mutants and try none")
 	tries       = flag.Int("tries", 3, "how often a mutant is tried before it has survived: the scheduler may decide which test fails")
@@ -81,12 +82,20 @@ func run() error {
 	fmt.Printf("%d mutants of %d packages, built and reached in %v\n", len(mutants), len(chosen), time.Since(began).Round(time.Second))
 	survivors := tryAll(j, chosen, mutants, accepted)
 	fmt.Printf("tried in %v\n", time.Since(began).Round(time.Second))
+	if *write && *only == "" {
+		caught := slices.DeleteFunc(slices.Clone(chosen), func(s subject) bool {
+			return slices.ContainsFunc(survivors, func(key string) bool {
+				file, _, _ := strings.Cut(key, " ")
+				return path.Dir(file) == s.dir
+			})
+		})
+		if err := writeTried(caught); err != nil {
+			return err
+		}
+	}
 	if len(survivors) > 0 {
 		fmt.Println(strings.Join(survivors, "\n"))
 		return fmt.Errorf("%d mutants survive: no test misses these rules. Write a test that does, or delete the code, or add the line to a file in %s with a reason", len(survivors), survivorsPath)
-	}
-	if *write && *only == "" {
-		return writeTried(chosen)
 	}
 	return nil
 }
