@@ -9,10 +9,8 @@ import (
 )
 
 const (
-	// mostAsked bounds the commands of a session that masters are asked at the same time, and mostBegun those
-	// that it begins before it gives way to others.
+	// mostAsked bounds the commands of a session that masters are asked at the same time.
 	mostAsked = 64
-	mostBegun = 8
 	// longestAsked bounds the bytes of each: a longer one is asked alone.
 	longestAsked = 4 << 10
 )
@@ -61,7 +59,6 @@ func (s *Session) MayOverlap(key []byte, args [][]byte) bool {
 func (s *Session) Overlap(key []byte, args [][]byte, ask func(context.Context, *Asked)) {
 	a := s.newAsked(key, args)
 	s.asked = append(s.asked, a)
-	s.taken += mostCommands/mostBegun - 1
 	started := s.Env.Loop.Go(func(t *loop.Task) (rests bool) {
 		defer func() {
 			if reason := recover(); reason != nil {
