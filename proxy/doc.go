@@ -3,6 +3,24 @@
 // The proxy knows what commands look like and where they go. It decides nothing about locks:
 // package redlock says whether a lock is held.
 //
+// # A walk: SET lock:a token NX PX 30000
+//
+//  1. server/server.go: Welcome takes the connection, and handler/handler.go makes it a Handler whose task runs on the loop.
+//  2. conn/input.go gets the bytes from the loop. wire/decoder.go finds the command in them (session.Next).
+//  3. handler/perform.go: perform has route/route.go find the command's keys and compare them with the rules. It looks
+//     at the user, at modes of the connection and at transactions, and takes the lock plane.
+//  4. handler/perform.go: overlapsOnLocks lets earlier commands of the client on other keys go on meanwhile
+//     (session/overlap.go). If it may not, session.Settle waits until all earlier ones are answered.
+//  5. lock/plane.go: Do calls decide, lock/set.go reads the options, and acquire asks package redlock, whose doc.go goes on.
+//     If the rule says wait, waiting/lines.go puts the client in the lock's line first.
+//  6. lock/answer.go makes the reply of the outcome. lock/journal.go tells events, metrics and leases what happened.
+//  7. session/replies.go keeps the reply in the order of the commands, and conn/writer.go gives it to the loop.
+//
+// A GET of a key that no rule matches leaves after the third step. handler/forward.go joins a shared connection to the
+// upstream and adds the command to the session's batch (upstream/batch.go). At the end of the input the batch
+// enters the connection with the replies that it expects (upstream/conn.go). The replies come to upstream/feed.go,
+// which passes each on to the client to whose command it belongs, as it comes.
+//
 // # Words
 //
 // A session is one client's connection. The lock plane is everything that the lock masters answer. The
