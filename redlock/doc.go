@@ -5,18 +5,19 @@
 // # A walk: Acquire
 //
 //  1. acquire.go: Acquire copies key and value, because undos outlive the request.
-//  2. lane/turn.go: acquires of one key in this process take turns. One that was refused meanwhile may answer for those behind it.
+//  2. lane/turn.go: acquires of one key in this process take turns. The answer to one that is refused may hold for those
+//     behind it, too.
 //  3. ballot/box.go: Poll waits until votes can count. ballot/ballot.go: askAll puts SET NX PX on the stream of
 //     each master that owes no answer about the key (lane/question.go).
-//  4. stream/send.go: Send queues it, behind the debts that must go first (stream/debts.go). If the TTL is longer than the one on
-//     record, the record goes first. stream/batch.go writes all that a round has queued, and a check of the master behind it.
+//  4. stream/send.go: Send queues it, behind the debts that must go first (stream/debts.go). If the TTL is longer than
+//     the one on record, the record goes first. stream/batch.go writes all that a round has queued, and a check of the master behind it.
 //  5. loop: one thread reads and writes the sockets of all streams.
 //  6. stream/batch.go: gather reads the answers, and answerBatch hands each out with the check's judgement: is it
 //     the same server, does it remember, did its clock keep time (master/judge.go, by roster)?
 //  7. ballot/ballot.go: hear and cast count the vote. quorum/tally.go says won, lost or no quorum as soon as no missing vote can
 //     change it. box.go: InTime says whether enough of the TTL is left.
-//  8. ballot/end.go: tellOver resumes the caller, and settle has each answer judged. acquire.go: Settle queues the undo of each grant before that if the lock was
-//     not won, and again for each answer that comes late.
+//  8. ballot/end.go: tellOver resumes the caller, and settle has each answer judged. acquire.go: if the lock was not won,
+//     Settle has queued the undo of each grant before the caller goes on, and does it for each that comes late.
 //  9. acquire.go: Acquire tries again after a random pause if votes were split (ballot/retry.go), or returns the Outcome.
 //
 // # Words
