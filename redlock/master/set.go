@@ -284,13 +284,11 @@ func (s *Set) Prepare(db int, left <-chan struct{}) {
 			}
 			return
 		}
-		left := time.Until(p.Moved.Add(timeout))
-		if left <= 0 || s.Hopeless(db) {
+		wait := min(time.Until(p.Moved.Add(timeout)), time.Until(until))
+		if wait <= 0 || s.Hopeless(db) {
 			return
 		}
-		if s.loop.Wait(min(left, time.Until(until)), turned); !time.Now().Before(until) {
-			return
-		}
+		s.loop.Wait(wait, turned)
 	}
 }
 

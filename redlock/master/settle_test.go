@@ -18,19 +18,27 @@ func (nobody) Queued(string, int)            {}
 func (nobody) Standing(roster.MasterStatus)  {}
 func (nobody) Forgot(string, roster.Amnesia) {}
 
+// unanswered dials a master in vain. So nobody knows whether it will vote.
+func unanswered(ctx context.Context) (net.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// newSet makes a Set of masters that are dialled so.
+func newSet(ctx context.Context, dials ...func(context.Context) (net.Conn, error)) *Set {
+	var servers []Server
+	for _, dial := range dials {
+		servers = append(servers, Server{Name: "m", Dial: dial})
+	}
+	return New(ctx, Options{Servers: servers, Limits: Limits{Limits: roster.Limits{MasterTimeout: 5 * time.Second}}, Log: slog.New(slog.DiscardHandler), Observer: nobody{}, Slept: func() time.Duration { return 0 }})
+}
+
 // Of those that wait for votes after a change of the masters, one asks for all. It may leave
 // before the others, and then another one asks. Nobody waits for votes that cannot come.
 func TestThoseThatWaitAfterAChangeOfTheMastersMayLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
-		var servers []Server
-		for range 3 {
-			servers = append(servers, Server{Name: "m", Dial: func(ctx context.Context) (net.Conn, error) {
-				<-ctx.Done() // so nobody knows whether it will vote
-				return nil, ctx.Err()
-			}})
-		}
-		s := New(ctx, Options{Servers: servers, Limits: Limits{Limits: roster.Limits{MasterTimeout: 5 * time.Second}}, Log: slog.New(slog.DiscardHandler), Observer: nobody{}, Slept: func() time.Duration { return 0 }})
+		s := newSet(ctx, unanswered, unanswered, unanswered)
 		began := time.Now()
 		s.voters.learned.Store(&began)
 		var waiting sync.WaitGroup
