@@ -105,6 +105,9 @@ func init() {
 		"GET":    {2, true, (*fakeMaster).get},
 		"GETRANGE": {4, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			e, _ := m.find(s.db, args[1])
+			if e.isList {
+				return replyError("%s", wrongType)
+			}
 			return resp.AppendBulk(nil, e.value[:min(int64(len(e.value)), number(args[3])+1)])
 		}},
 		"INCR":    {2, true, (*fakeMaster).incr},

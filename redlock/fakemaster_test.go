@@ -41,10 +41,13 @@ type fakeMaster struct {
 	running  sync.WaitGroup
 }
 
-// An entry is a string under its key.
+const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+// An entry is a string under its key, or a list that only GETRANGE tells from one.
 type entry struct {
 	value   string
 	expires int64 // in ms of the master's clock; 0: never
+	isList  bool
 }
 
 // An execution is one command that a master has executed.

@@ -35,6 +35,9 @@ func TestTimelineALockOnABareMajorityIsHealed(t *testing.T) {
 			w.elapse(healed)
 			w.wantValues("A A A A A")
 			for i, m := range w.masters {
+				if wrote := w.countHeard(i, "undo.lua"); i < 3 && wrote > 0 {
+					t.Errorf("master %d has the lock, and heard of %d copies", i+1, wrote)
+				}
 				switch left := m.ttl(key); {
 				case ttl == 0 && left != -1:
 					t.Errorf("master %d has %v left of a permanent lock", i+1, left)
@@ -103,7 +106,12 @@ func (w *timeline) countHeard(master int, name string) int {
 
 func onHealing(t *testing.T, test func(t *testing.T, w *timeline)) {
 	t.Helper()
-	onTimelineWith(t, healConfig(), "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+	onHealingWith(t, healConfig(), test)
+}
+
+func onHealingWith(t *testing.T, cfg Config, test func(t *testing.T, w *timeline)) {
+	t.Helper()
+	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.elapse(healed)
 		w.mu.Lock()
 		w.log = nil
@@ -300,6 +308,22 @@ func TestTimelineHealingIsTold(t *testing.T) {
 		if did := told.sinceLast(); did != "map[m4 written:1 m5 written:1]" {
 			t.Error(did)
 		}
+	})
+}
+
+func TestTimelineACopyThatAMasterDoesNotWriteIsToldAsRefused(t *testing.T) {
+	cfg := healConfig()
+	told := &healTold{did: map[string]int{}}
+	cfg.Observer = told
+	onHealingWith(t, cfg, func(t *testing.T, w *timeline) {
+		w.put("A A A - -", time.Hour)
+		w.awaitHeal("the second look", func() bool { return w.countHeard(3, "EXEC") == 2 })
+		w.masters[3].put(key, tokenB, time.Hour)
+		w.elapse(second)
+		if did := told.sinceLast(); did != "map[m4 refused:1 m5 written:1]" {
+			t.Error(did)
+		}
+		w.wantValues("A A A B A")
 	})
 }
 

@@ -54,6 +54,21 @@ func TestTimelineGETDELAnswersWhatItDeletes(t *testing.T) {
 	})
 }
 
+func TestTimelineGETDELLeavesAKeyThatIsNoString(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		for _, m := range w.masters {
+			m.mu.Lock()
+			m.store(0, []byte(key), entry{value: tokenA, isList: true})
+			m.mu.Unlock()
+		}
+		if o := w.locker.Release(t.Context(), ReleaseRequest{Key: []byte(key), Get: true}); o.Verdict != Won || o.Err != wrongType {
+			t.Errorf("%+v", o)
+		}
+		w.elapse(0)
+		w.wantValues("A A A A A")
+	})
+}
+
 func TestTimelineNoMasterIsEverToldABareDEL(t *testing.T) {
 	for _, script := range []string{"ok ok ok ok ok", "ok ok ok ok down", "ok ok ok ok cut", "ok ok ok ok lost", "ok ok ok err hang"} {
 		t.Run(script, func(t *testing.T) {

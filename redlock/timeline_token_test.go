@@ -61,6 +61,20 @@ func TestTimelineATokenIsForTheHolderOnly(t *testing.T) {
 	})
 }
 
+// Others were given tokens first. The client goes while it hears of that.
+func TestTimelineNoTokenIsTriedAgainForAClientThatIsGone(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 20*second)
+		w.mustToken(w.locker, 0)
+		raiseTokens(w, 1000)
+		gone, leave := context.WithTimeout(t.Context(), 500*time.Microsecond)
+		defer leave()
+		if o := w.locker.Token(gone, TokenRequest{Key: []byte(key), Value: []byte(tokenA)}); !o.Abandoned {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
 func TestTimelineATokenNeedsValidity(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 20*second)
@@ -275,8 +289,7 @@ func TestRealMastersGiveTokens(t *testing.T) {
 		m.must("DEL", key)
 		m.must("HSET", key, "field", tokenA)
 	}
-	want := "WRONGTYPE Operation against a key holding the wrong kind of value"
-	if o := tokenOf(t, set.Locker, 0, tokenA); o.Verdict != Lost || o.Err != want {
+	if o := tokenOf(t, set.Locker, 0, tokenA); o.Verdict != Lost || o.Err != wrongType {
 		t.Errorf("for a lock that is no string: %+v", o)
 	}
 }

@@ -1,6 +1,7 @@
 package ballot
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -53,6 +54,19 @@ func TestOnlySplitVotesAreTriedAgain(t *testing.T) {
 		if got := row.outcome.Split() && (Retry{Count: 1}).May(row.try, row.outcome); got != row.want {
 			t.Errorf("%+v is tried again after %d tries: %v", row.outcome, row.try, got)
 		}
+	}
+}
+
+func TestNothingIsTriedAgainForAClientThatIsGone(t *testing.T) {
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	tries := 0
+	o := Retry{Count: 3, Delay: time.Hour}.Again(gone, true, func() Outcome {
+		tries++
+		return Outcome{Verdict: NoQuorum, Answered: 3, Needed: 3}
+	})
+	if tries != 1 || !o.Split() {
+		t.Errorf("%d tries came to %+v", tries, o)
 	}
 }
 

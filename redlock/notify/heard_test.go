@@ -72,10 +72,13 @@ func TestMessageIsToldOnceWhenAQuorumPublishedIt(t *testing.T) {
 	x.want("20ms")
 	x.copies(30, 3)
 	x.copies(190, 5)
+	if x.size != 0 || len(x.tallies) != 0 {
+		t.Errorf("%d bytes of %d messages are remembered after the last copy", x.size, len(x.tallies))
+	}
 	x.at(20000)
 	x.want("20ms")
-	if x.size != 0 || len(x.tallies) != 0 || len(x.order) != 0 {
-		t.Errorf("%d bytes of %d messages are remembered", x.size, len(x.tallies))
+	if x.size != 0 || len(x.order) != 0 {
+		t.Errorf("%d bytes of %d messages are remembered", x.size, len(x.order))
 	}
 }
 
@@ -157,6 +160,15 @@ func TestMasterThatMissedACopyCountsAgain(t *testing.T) {
 			x.want(row.told)
 		})
 	}
+}
+
+// A new connection takes no copy back that its master has published before.
+func TestMasterThatIsAheadStaysSoWhenItsConnectionBeginsAnew(t *testing.T) {
+	x := newHearing(t, 3)
+	x.copies(0, 1)
+	x.begin(0)
+	x.copies(10, 2)
+	x.want("10ms")
 }
 
 // What a quorum has published is told, although another master published more.
