@@ -33,10 +33,6 @@ const (
 
 // runBlocking runs a command that may wait.
 func (p *Plane) runBlocking(ctx context.Context, r redlock.RunRequest) redlock.Outcome {
-	timeout, blocks := timeoutOf(r.Args)
-	if !blocks {
-		return p.Locker.Run(ctx, r) // the masters refuse an invalid timeout in their own words
-	}
 	var (
 		o         redlock.Outcome
 		result    waiting.Result
@@ -48,7 +44,7 @@ func (p *Plane) runBlocking(ctx context.Context, r redlock.RunRequest) redlock.O
 		if quick++; time.Since(ended) >= succession {
 			quick = 0
 		}
-		r.Scrap = quick > 0 && quick%strays == 0
+		r.Scrap = quick%(strays+1) == strays
 		o = p.Locker.Run(ctx, r)
 		first := ended.IsZero()
 		ended = time.Now()
@@ -70,13 +66,14 @@ func (p *Plane) runBlocking(ctx context.Context, r redlock.RunRequest) redlock.O
 		return result
 	}
 	kind, keys := waitsOn(&r)
-	if !p.lines.Serve(ctx, waiting.Request{DB: r.DB, Keys: keys, Kind: kind, Wait: timeout, AtOnce: true}, try) {
+	if !p.lines.Serve(ctx, waiting.Request{DB: r.DB, Keys: keys, Kind: kind, Wait: timeoutOf(r.Args), AtOnce: true}, try) {
 		try() // its time was over before its turn came
 	}
-	if result == waiting.Undecided || o.Verdict == redlock.NoQuorum {
-		return o // without a quorum nobody knows whether there was something
+	if result == waiting.Undecided {
+		return o
 	}
-	// The reply after the timeout is a null array, even if the command's own null is another.
+	// The reply after the timeout is a null array, even if the command's own null is another. Without a
+	// quorum nobody knows whether there was something: the client gets an error (answer.append).
 	if o.Reply = []byte(nullArray); r.RESP3 {
 		o.Reply = []byte(nullRESP3)
 	}
@@ -109,9 +106,9 @@ func waitsOn(r *redlock.RunRequest) (waiting.Kind, [][]byte) {
 
 const forEver = time.Duration(math.MaxInt64)
 
-// timeoutOf parses the timeout of a blocking command. blocks is false if the timeout is
-// invalid.
-func timeoutOf(args [][]byte) (timeout time.Duration, blocks bool) {
+// timeoutOf parses the timeout of a blocking command. It is 0 if it is invalid, so that the masters are
+// asked once, who refuse it in their own words.
+func timeoutOf(args [][]byte) time.Duration {
 	if wire.IsWord(args[0], "BLMPOP") || wire.IsWord(args[0], "BZMPOP") {
 		return parseSeconds(args[1])
 	}
@@ -135,19 +132,19 @@ func readBlocks(args [][]byte) bool {
 }
 
 // parseSeconds parses a timeout in seconds as strtold does, and rounds it up to whole
-// milliseconds. 0 means for ever.
-func parseSeconds(arg []byte) (timeout time.Duration, ok bool) {
+// milliseconds. 0 means for ever. It returns 0 for what is no timeout.
+func parseSeconds(arg []byte) time.Duration {
 	text := string(arg)
 	if len(text) > 1 && (text[1] == 'x' || text[1] == 'X') && !bytes.ContainsAny(arg, "pP") {
 		text += "p0" // a hexadecimal number needs its exponent in Go, not in C
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(seconds) || seconds < 0 || bytes.ContainsRune(arg, '_') {
-		return 0, false
+	if err != nil || !(seconds >= 0) || bytes.ContainsRune(arg, '_') { // a NaN is not >= 0
+		return 0
 	}
 	milliseconds := math.Ceil(seconds * 1000)
 	if milliseconds == 0 || milliseconds >= float64(forEver/time.Millisecond) {
-		return forEver, true
+		return forEver
 	}
-	return time.Duration(milliseconds) * time.Millisecond, true
+	return time.Duration(milliseconds) * time.Millisecond
 }

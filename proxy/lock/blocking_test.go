@@ -53,28 +53,28 @@ func TestBlockingTimeout(t *testing.T) {
 	for _, row := range []struct {
 		Command string
 		timeout time.Duration
-		blocks  bool
 	}{
-		{"BLPOP k l 1", time.Second, true},
-		{"brpop k 0", forEver, true},
-		{"BLMOVE a b LEFT RIGHT 0.0001", time.Millisecond, true}, // rounded up
-		{"BRPOPLPUSH a b 1.5e1", 15 * time.Second, true},
-		{"BZPOPMAX z 0x10", 16 * time.Second, true},
-		{"BZMPOP .5 1 z MIN", 500 * time.Millisecond, true},
-		{"BLMPOP 2 1 9 LEFT", 2 * time.Second, true},
-		{"BLPOP k 1e300", forEver, true},
-		{"BLPOP k 9223372036854775", forEver, true},
-		{"BLPOP k 0X10", 16 * time.Second, true},
-		{"BLPOP k 0x1p3", 8 * time.Second, true},
-		{"BLPOP k 0x1_0", 0, false},
-		{"BLPOP k nan", 0, false},
-		{"BLPOP k -1", 0, false},
-		{"BLPOP k 1_0", 0, false},
-		{"BLPOP k soon", 0, false},
+		{"BLPOP k l 1", time.Second},
+		{"brpop k 0", forEver},
+		{"BLMOVE a b LEFT RIGHT 0.0001", time.Millisecond}, // rounded up
+		{"BRPOPLPUSH a b 1.5e1", 15 * time.Second},
+		{"BZPOPMAX z 0x10", 16 * time.Second},
+		{"BZMPOP .5 1 z MIN", 500 * time.Millisecond},
+		{"BLMPOP 2 1 9 LEFT", 2 * time.Second},
+		{"BLPOP k 1e300", forEver},
+		{"BLPOP k 9223372036854775", forEver},
+		{"BLPOP k 9223372036.8539", forEver}, // the least that is for ever
+		{"BLPOP k 9223372036.8529", 9223372036853 * time.Millisecond},
+		{"BLPOP k 0X10", 16 * time.Second},
+		{"BLPOP k 0x1p3", 8 * time.Second},
+		{"BLPOP k 0x1_0", 0},
+		{"BLPOP k nan", 0},
+		{"BLPOP k -1", 0},
+		{"BLPOP k 1_0", 0},
+		{"BLPOP k soon", 0},
 	} {
-		timeout, blocks := timeoutOf(request(row.Command).Args)
-		if timeout != row.timeout || blocks != row.blocks {
-			t.Errorf("%s: %v, %v; want %v, %v", row.Command, timeout, blocks, row.timeout, row.blocks)
+		if timeout := timeoutOf(request(row.Command).Args); timeout != row.timeout {
+			t.Errorf("%s: %v, want %v", row.Command, timeout, row.timeout)
 		}
 	}
 }
@@ -243,6 +243,7 @@ func TestBlockingStreamReadsAreRefused(t *testing.T) {
 		"XREAD BLOCK 20 STREAMS s $":                             true,
 		"XREAD COUNT 5 block 0 STREAMS s $":                      true,
 		"XREAD COUNT BLOCK STREAMS s $":                          false,
+		"XREAD COUNT STREAMS s $":                                false,
 		"XREAD COUNT 5 STREAMS BLOCK 20":                         false,
 		"XREADGROUP GROUP g c NOACK BLOCK 30 STREAMS s >":        true,
 		"XREADGROUP GROUP BLOCK BLOCK COUNT 1 NOACK STREAMS s >": false,
