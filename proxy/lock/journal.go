@@ -53,12 +53,12 @@ func (p *Plane) remember(name string, db int, a answer, took time.Duration, now 
 		}
 		return
 	case len(calls) > 1 || call.onlyKey() == nil:
-		if keys, _ := call.distinctKeys(); e.Verdict == events.Released && a.outcome.Number == int64(len(keys)) {
-			for _, e.Key = range keys {
-				p.rememberKey(e)
-			}
-		}
 		if e.Verdict == events.Released {
+			if keys, _ := call.distinctKeys(); a.outcome.Number == int64(len(keys)) {
+				for _, e.Key = range keys {
+					p.rememberKey(e)
+				}
+			}
 			return // else nobody knows which of the keys
 		}
 	case e.Verdict == events.Granted:
@@ -78,7 +78,7 @@ func (p *Plane) rememberKey(e events.KeyEvent) {
 		return
 	}
 	switch lasted, known := p.Journal.Note(e); {
-	case known && e.Verdict == events.Granted:
+	case e.Verdict == events.Granted:
 		p.Meter.LockWaited(rule.Label(), lasted)
 	case known:
 		p.Meter.LockHeld(rule.Label(), lasted)

@@ -71,6 +71,8 @@ func TestJournalOfCommands(t *testing.T) {
 		{script, refused, "refused", ""},
 		{script, did(), "", ""},
 		{script, noQuorum, "undecided", ""},
+		{"EVAL return(1) 2 lock:a lock:b token", refused, "refused", ""},
+		{script, did(effect("other", redlock.KeyCreated, "token")), "", ""},
 	} {
 		plane, j, client := withJournal(func(any) redlock.Outcome { return row.outcome }, false)
 		call := fakeLockerCall(row.line)
@@ -85,6 +87,9 @@ func TestJournalOfCommands(t *testing.T) {
 		}
 		if got := strings.Join(verdicts, " "); got != row.want {
 			t.Errorf("%s: %q, not %q", row.line, got, row.want)
+		}
+		if others := j.Verdicts(0, []byte("other")); len(others) > 0 {
+			t.Errorf("%s: %+v of a key that is no lock", row.line, others)
 		}
 		if h, _ := j.Holder(0, []byte("lock:a"), []byte("token"), time.Now()); h.Client.Name != row.holder {
 			t.Errorf("%s: the holder is %q, not %q", row.line, h.Client.Name, row.holder)
