@@ -22,6 +22,19 @@ func TestLastReadIsForgottenOnceUsed(t *testing.T) {
 	}
 }
 
+// A read replaces the one before, and an entry that was given up is found under no key.
+func TestLastReadIsTheNewest(t *testing.T) {
+	var r LastReads
+	for _, read := range [][2]string{{"k", "old"}, {"", "v"}, {"k", "new"}} {
+		r.Remember(0, []byte(read[0]), []byte(read[1]))
+	}
+	for _, want := range [][2]string{{"k", "new"}, {"k", ""}, {"", "v"}} {
+		if got := r.Take(0, []byte(want[0])); string(got) != want[1] {
+			t.Errorf("%q: took %q, want %q", want[0], got, want[1])
+		}
+	}
+}
+
 func TestLastReadOfEmptyAndAbsent(t *testing.T) {
 	var r LastReads
 	r.Remember(0, []byte("k"), []byte{})
@@ -55,6 +68,11 @@ func TestLastReadIsBounded(t *testing.T) {
 		if got, want := string(r.Take(0, fmt.Append(nil, "k", n))), fmt.Sprint(2, " ", n); got != want {
 			t.Errorf("k%d: %q, want %q", n, got, want)
 		}
+	}
+	longest := strings.Repeat("v", lastReadMaxBytes-1)
+	r.Remember(0, []byte("k"), []byte(longest))
+	if got := r.Take(0, []byte("k")); string(got) != longest {
+		t.Errorf("of a value of %d bytes, %d are known", len(longest), len(got))
 	}
 	r.Remember(0, []byte("k"), []byte("v"))
 	r.Remember(0, []byte("k"), []byte(strings.Repeat("v", lastReadMaxBytes)))

@@ -26,7 +26,7 @@ func TestScriptCacheFindsExactText(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
 	}
-	for _, name := range []string{"", "x", sha[1:], sha + "0", "z" + sha[1:], strings.Repeat("0", 40)} {
+	for _, name := range []string{"", "x", sha[1:], sha + "0", "z" + sha[1:], strings.Repeat("0", 40), sha + "00"} {
 		if got, ok := c.Get([]byte(name)); ok {
 			t.Errorf("%q finds %q", name, got)
 		}
@@ -43,7 +43,8 @@ func TestScriptCacheFindsExactText(t *testing.T) {
 func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	text := func(i int) []byte { return fmt.Appendf(nil, "return %03d", i) }
 	size := len(text(0)) + scriptOverhead
-	c := NewScripts(3*size, nil)
+	forgotten := 0
+	c := NewScripts(3*size, func() { forgotten++ })
 	names := make([]string, 6)
 	for i := range 3 {
 		names[i] = c.add(text(i))
@@ -62,8 +63,42 @@ func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	if _, ok := c.Get([]byte(big)); ok || c.bytes != 3*size {
 		t.Errorf("a text larger than the cache is kept: %v, %d bytes", ok, c.bytes)
 	}
-	if len(c.bySHA) != c.locking.Len() {
-		t.Errorf("%d names for %d texts", len(c.bySHA), c.locking.Len())
+	if len(c.bySHA) != c.locking.Len() || forgotten != 2 {
+		t.Errorf("%d names for %d texts, and %d were told to be forgotten", len(c.bySHA), c.locking.Len(), forgotten)
+	}
+	widest := c.add([]byte(strings.Repeat("x", 3*size-scriptOverhead)))
+	if _, ok := c.Get([]byte(widest)); !ok {
+		t.Error("a text as large as the cache is not kept")
+	}
+}
+
+// A name that is no hex finds no text, not even one whose SHA1 has zeros where the hex ends.
+func TestScriptCacheKnowsNoNameWithoutHex(t *testing.T) {
+	c, sha := NewScripts(1<<16, nil), ""
+	for i := 0; !strings.HasSuffix(sha, "00"); i++ {
+		c.Flush()
+		sha = c.add(fmt.Appendf(nil, "return %d", i))
+	}
+	if got, ok := c.Get([]byte(sha[:38] + "zz")); ok {
+		t.Errorf("it finds %q", got)
+	}
+}
+
+// Sessions that send one text at the same time have it counted once.
+func TestATextThatSessionsSendAtOnceIsKeptOnce(t *testing.T) {
+	c := NewScripts(1<<30, nil)
+	for i := range 50 {
+		text := fmt.Appendf(nil, "return %d --%s", i, strings.Repeat("x", 1<<16))
+		begin := make(chan struct{})
+		var sessions sync.WaitGroup
+		for range 4 {
+			sessions.Go(func() { <-begin; c.Register(text) })
+		}
+		close(begin)
+		sessions.Wait()
+	}
+	if n := c.locking.Len(); n != 50 {
+		t.Errorf("50 texts are kept as %d", n)
 	}
 }
 
@@ -91,6 +126,9 @@ func TestScriptsOfOrdinaryKeysDriveOutNoneOfLocks(t *testing.T) {
 		ordinary(i)
 	}
 	wantKnown(0, 1, 9)
+	ordinary(9) // again: it stays one of others
+	ordinary(10)
+	wantKnown(0, 1, 10)
 	c.Register(text(9))
 	ordinary(10) // there is no room for it
 	wantKnown(0, 1, 9)
@@ -191,7 +229,7 @@ func TestLearnReturnsTheShape(t *testing.T) {
 		t.Errorf("it is %+v", loaded)
 	}
 	sha := c.add([]byte(text))
-	for _, args := range [][][]byte{words("EVAL", text, "1", "k"), words("EVALSHA", sha, "1", "k"), words("EVALSHA", strings.ToUpper(sha), "1", "k")} {
+	for _, args := range [][][]byte{words("EVAL", text, "1", "k"), words("EVAL_RO", text, "1", "k"), words("EVALSHA", sha, "1", "k"), words("EVALSHA", strings.ToUpper(sha), "1", "k")} {
 		if got := c.Learn(strings.ToLower(string(args[0])), args); got != loaded {
 			t.Errorf("%q is %+v, want %+v", args, got, loaded)
 		}
@@ -199,7 +237,25 @@ func TestLearnReturnsTheShape(t *testing.T) {
 	if other := c.Learn("eval", words("EVAL", text+" ", "0")); other.ID == loaded.ID {
 		t.Error("another text has the same ID")
 	}
-	if unknown := c.Learn("evalsha", words("EVALSHA", strings.Repeat("0", 40), "0")); unknown != (unruled.Shape{}) {
-		t.Errorf("an unknown text is %+v", unknown)
+	for _, args := range [][][]byte{
+		words("EVALSHA", strings.Repeat("0", 40), "0"), words("EVALSHA"), words("EVAL"), words("GET", sha), words("SCRIPT|LOAD", "LOAD"), words("SCRIPT|LOAD", "LOAD", text, text),
+	} {
+		if got := c.Learn(strings.ToLower(string(args[0])), args); got != (unruled.Shape{}) {
+			t.Errorf("%q is %+v", args, got)
+		}
+	}
+}
+
+// A script exists if both planes can run it, or this one if there is no other.
+func TestScriptExists(t *testing.T) {
+	c := NewScripts(1<<16, nil)
+	names := [][]byte{[]byte(c.add([]byte("return 1"))), []byte(c.add([]byte("return 2"))), []byte(strings.Repeat("0", 40))}
+	for upstream, want := range map[string]string{
+		"":                         "*3\r\n:1\r\n:1\r\n:0\r\n",
+		"*3\r\n:1\r\n:0\r\n:1\r\n": "*3\r\n:1\r\n:0\r\n:0\r\n",
+	} {
+		if got := string(c.Exist([]byte(upstream), names)); got != want {
+			t.Errorf("%q of the upstream: %q, want %q", upstream, got, want)
+		}
 	}
 }
