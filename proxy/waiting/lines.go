@@ -38,7 +38,7 @@ const (
 // A Request is a command that waits for its turn.
 type Request struct {
 	DB   int
-	Keys [][]byte // none: no notice calls for a try, so the request asks now and then
+	Keys [][]byte // none: no notice calls for a try, so the request asks now and then; it is made at once
 	Kind Kind
 	Wait time.Duration
 	// AtOnce makes the first try at once, also behind others. It only waits while the head
@@ -112,7 +112,7 @@ func (all *Lines) Serve(ctx context.Context, r Request, try func() Result) (trie
 func (all *Lines) join(r *Request) *place {
 	p := &place{all: all, request: r, id: lineID{r.DB, r.Kind}, wake: make(chan struct{}, 1)}
 	now := time.Now()
-	if r.AtOnce || len(r.Keys) == 0 {
+	if r.AtOnce {
 		p.own = now
 	}
 	all.places.Add(1)

@@ -520,16 +520,19 @@ func TestACrowdIsServedInItsOrder(t *testing.T) {
 // The head of a line that is not the first in another one makes no try. A try out of turn does not
 // wait for it.
 func TestATryOutOfTurnDoesNotWaitForAHeadThatMakesNone(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "l")
-		m.acquire(m.Context(), "a", Request{Keys: [][]byte{[]byte("l")}})
-		m.acquire(m.Context(), "b", Request{Keys: [][]byte{[]byte("k"), []byte("l")}})
-		m.acquire(m.Context(), "c", Request{AtOnce: true})
-		m.wantEnds("c granted after 0s")
-		m.pass("l")
-		m.wantEnds("a granted after 0s waited")
-		m.pass("k")
-		m.pass("l")
-		m.wantEnds("b granted after 0s waited")
-	})
+	for atOnce, tries := range map[bool]string{false: "a a", true: "a a b"} { // b makes one only out of its turn
+		waiting(t, func(m *masters) {
+			m.hold("x", "l")
+			m.acquire(m.Context(), "a", Request{Keys: [][]byte{[]byte("l")}})
+			m.acquire(m.Context(), "b", Request{Keys: [][]byte{[]byte("k"), []byte("l")}, AtOnce: atOnce})
+			m.wantTries(tries)
+			m.acquire(m.Context(), "c", Request{AtOnce: true})
+			m.wantEnds("c granted after 0s")
+			m.pass("l")
+			m.wantEnds("a granted after 0s waited")
+			m.pass("k")
+			m.pass("l")
+			m.wantEnds("b granted after 0s waited")
+		})
+	}
 }
