@@ -15,7 +15,7 @@
 //  6. stream/batch.go: gather reads the answers, and answerBatch hands each out with the check's judgement: is it
 //     the same server, does it remember, did its clock keep time (master/judge.go, by roster)?
 //  7. ballot/ballot.go: hear and cast count the vote. quorum/tally.go says won, lost or no quorum as soon as no missing vote can
-//     change it. box.go: InTime says whether enough of the TTL is left.
+//     change it. ballot/box.go: InTime says whether enough of the TTL is left.
 //  8. ballot/end.go: tellOver resumes the caller, and settle has each answer judged. acquire.go: if the lock was not won,
 //     Settle has queued the undo of each grant before the caller goes on, and does it for each that comes late.
 //  9. acquire.go: Acquire tries again after a random pause if votes were split (ballot/retry.go), or returns the Outcome.
