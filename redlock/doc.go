@@ -41,6 +41,7 @@
 // may vote), marker (its record), effect (what a command did to its keys), script (what its text does),
 // rdb (DUMP payloads), resp (replies), members (the record of who the masters are) and timing (how long
 // the rules wait). imports_test.go says which room may import which.
+// spec/README.md has the rules in TLA+, and the shortest history with two holders without each of them.
 //
 // # What the algorithm's text does not say
 //
