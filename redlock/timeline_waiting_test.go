@@ -71,18 +71,6 @@ func TestTimelineAClientThatGoesWhileItWaitsAsksNobody(t *testing.T) {
 	}
 }
 
-// One ballot without a quorum says nothing about the next: the masters that were slow may be on time
-// then.
-func TestTimelineAQuorumThatWasLostOnceDoesNotAnswerThoseThatWait(t *testing.T) {
-	onTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
-		first := w.inLine(tokenA)
-		w.play("ok ok ok ok ok")
-		second := w.inLine(tokenB)
-		w.wantOutcome("the first", first, NoQuorum)
-		w.wantOutcome("the second", second, Won)
-	})
-}
-
 // The masters end just when a lock was won. Only who won it holds it.
 func TestTimelineALockThatWasWonAtTheEndIsWonByOne(t *testing.T) {
 	cfg := timelineConfig()
