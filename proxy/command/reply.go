@@ -8,8 +8,7 @@ import (
 )
 
 // The decoders in this file take a reply to COMMAND as go-redis returns it: strings,
-// int64 and []any. JSON gives the same shape, with float64 for numbers. So
-// commands.json and the reply of a server go through the same code.
+// int64 and []any. The tests' JSON gives the same shape, with float64 for numbers.
 
 // decodeCommand reads one element of a reply to COMMAND: name, arity, flags, first
 // key, last key and step. Servers from 7.0 on add ACL categories, tips, key

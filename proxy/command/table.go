@@ -1,21 +1,22 @@
 package command
 
 import (
+	"cmp"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 )
 
-// commandsFile holds the built-in table: what Redis 7.0 and Valkey 9.1 reply to
-// COMMAND, and the commands of later releases. The two addresses below are those of
-// a Redis 7.0 and a Valkey 9.1 server.
+// commandsText is the built-in table.
 //
-//go:generate go run ./gencommands commands.json 127.0.0.1:6379 127.0.0.1:6380
-//go:embed commands.json
-var commandsFile []byte
+//go:embed commands.txt
+var commandsText string
 
 // Table holds commands by name. It never changes once it is built, so any number of
 // sessions may use one.
@@ -25,23 +26,62 @@ type Table struct {
 }
 
 var builtinTable = sync.OnceValue(func() *Table {
-	var list []any
-	if err := json.Unmarshal(commandsFile, &list); err != nil {
-		panic("proxy: commands.json: " + err.Error())
-	}
-	table, err := (&Table{}).extended(list)
-	if err != nil {
-		panic("proxy: commands.json: " + err.Error())
-	}
-	own := ownCommand()
-	table.commands[own.Name] = own
-	for spec := range table.All() {
-		if spec.shareable() {
-			spec.traits |= Shareable
+	table := &Table{commands: map[string]*Spec{}}
+	for row := range strings.Lines(commandsText) {
+		if strings.HasPrefix(row, "#") {
+			continue
+		}
+		spec := parseRow(strings.Fields(row))
+		container, _, isSub := strings.Cut(spec.Name, "|")
+		if isSub {
+			table.commands[container].addSubcommand(spec)
+		} else {
+			table.commands[spec.Name] = spec
 		}
 	}
 	return table
 })
+
+// parseRow reads a row of commands.txt. It panics if the row is wrong.
+func parseRow(words []string) *Spec {
+	spec := &Spec{Name: words[0], Arity: mustInt(words[1]), traits: traitsOf(words[0])}
+	for _, word := range words[2:] {
+		if flag := flagNames[word]; flag != 0 {
+			spec.flags |= flag
+		} else if at := slices.Index(traitNames, word); at >= 0 {
+			spec.traits |= 1 << at
+		} else {
+			spec.keys = append(spec.keys, parseKeys(word))
+		}
+	}
+	if spec.shareable() {
+		spec.traits |= Shareable
+	}
+	return spec
+}
+
+var keysForm = regexp.MustCompile(`^(?:([A-Z]+)@)?(#?)(-?\d+)(?::(-?\d+))?(?::(\d+))?(?:/(\d+))?$`)
+
+// parseKeys reads where keys are in a row of commands.txt.
+func parseKeys(word string) keySpec {
+	part := keysForm.FindStringSubmatch(word)
+	if part == nil {
+		panic("commands.txt: " + word + " is no flag, no trait and no keys")
+	}
+	spec := keySpec{keyword: part[1], index: mustInt(part[3]), last: mustInt(part[4]), step: max(1, mustInt(part[5])), limit: mustInt(part[6])}
+	if part[2] != "" {
+		spec.counted, spec.firstKey = true, 1
+	}
+	return spec
+}
+
+func mustInt(text string) int {
+	n, err := strconv.Atoi(cmp.Or(text, "0"))
+	if err != nil {
+		panic("commands.txt: " + err.Error())
+	}
+	return n
+}
 
 // Builtin returns the table with which the proxy starts.
 func Builtin() *Table { return builtinTable() }

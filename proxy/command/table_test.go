@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,11 @@ func TestArity(t *testing.T) {
 	}
 }
 
+// newerRows are rows that tell what a newer server says, where Redis 7.0 says less or has a mistake.
+var newerRows = strings.Fields(`client|reply cluster|replicate command|getkeys command|getkeysandflags multi script|debug
+	wait watch zrank zrevrank`)
+
+// The rows are those of a server, or newer. A server with more commands than the table, or other ones, is found here.
 func TestExtendedByALiveServer(t *testing.T) {
 	reply := proxytest.StartRedis(t).Commands(t)
 	live, err := (&Table{}).With(reply)
@@ -108,13 +114,19 @@ func TestExtendedByALiveServer(t *testing.T) {
 	if spec := live.Lookup(proxytest.Words("XREADGROUP")); spec == nil || spec.Arity != -7 || len(spec.keys) != 1 {
 		t.Errorf("XREADGROUP of a live server is %+v", spec)
 	}
-	builtin := Builtin()
-	extended, err := builtin.With(reply)
-	if err != nil {
-		t.Fatal(err)
+	ours := map[string]*Spec{}
+	for spec := range Builtin().All() {
+		ours[spec.Name] = spec
 	}
-	if len(extended.commands) != len(builtin.commands) {
-		t.Errorf("a server from which the table was made adds %d commands", len(extended.commands)-len(builtin.commands))
+	for spec := range live.All() {
+		row := ours[spec.Name]
+		switch {
+		case row == nil:
+			t.Errorf("commands.txt has no row for %s", spec.Name)
+		case slices.Contains(newerRows, spec.Name):
+		case row.Arity != spec.Arity || row.flags != spec.flags || !slices.Equal(row.keys, spec.keys):
+			t.Errorf("the row of %s is %d %b %+v, and the server says %d %b %+v", spec.Name, row.Arity, row.flags, row.keys, spec.Arity, spec.flags, spec.keys)
+		}
 	}
 }
 

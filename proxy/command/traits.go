@@ -1,9 +1,13 @@
 package command
 
-import "strings"
+import (
+	"strings"
+
+	"redlock-proxy/proxy/wire"
+)
 
 // Traits are a set of reasons to treat a command differently from others. A reply to
-// COMMAND does not contain them.
+// COMMAND does not contain them. They are in commands.txt.
 type Traits uint32
 
 const (
@@ -16,153 +20,65 @@ const (
 	Subscription                       // gets confirmations instead of a reply
 	InSubscribeMode                    // allowed in RESP2's subscribe mode
 	BeforeAuth                         // needs no login
-	ForLockers                         // has no keys; users who may only use locks may send it
-	OnMasters                          // has no keys; allowed in a transaction on lock keys
-	NeverOnLocks                       // refused on lock keys
-	LeavesProtocol                     // the connection then no longer carries commands and replies
-	Uncountable                        // adds none or several elements to EXEC's reply, or changes later replies
-	Console                            // the proxy's own REDLOCK
-	AboutClients                       // about the sessions of the proxy, which the upstream does not know
-	Shareable                          // may go over a connection that other clients use, too (shareable.go)
-	Locking                            // takes a lock or gives it back, in some library; or writes like SET, but no lock
+	// ForLockers have no keys, and users who may only use locks may send them, because lock libraries do. None
+	// changes the upstream or reveals its keys, or shows other clients.
+	ForLockers
+	// OnMasters have no keys, and are allowed in a transaction on lock keys: the masters run them. So they only
+	// answer. Nothing that a client sends may flush the masters or change how they work.
+	OnMasters
+	// NeverOnLocks are refused on lock keys. Only the upstream has the text of a function, and MIGRATE would take a
+	// lock away from its masters. HIMPORT SET uses what an earlier command left on its connection. The proxy waits
+	// itself for lists, and does not know how BLMOVEM does.
+	NeverOnLocks
+	LeavesProtocol // the connection then no longer carries commands and replies
+	Uncountable    // adds none or several elements to EXEC's reply, or changes later replies
+	Console        // the proxy's own REDLOCK, for users who may use locks
+	AboutClients   // about the sessions of the proxy, which the upstream does not know
+	Shareable      // may go over a connection that other clients use, too; it follows from the rest of the row
+	Locking        // takes a lock or gives it back, in some library; or writes like SET, but no lock
+	// LargeWork often takes long or answers much: it puts whole collections together, passes on a whole value in
+	// another form, or may look at a whole array. Threads of the server may answer PFDEBUG, VADD and VSIM.
+	LargeWork
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
 // specifications alone.
 const specialKeys = Sort | Migrate | Conditions | Script | Split | Elsewhere
 
-// commandTraits holds the traits of all commands that have any.
-//
-// ForLockers: users who may only use locks may send what lock libraries send. None of
-// these commands changes the upstream or reveals its keys.
-//
-// Console: only users who may use locks may send them. Those that show other clients are
-// not ForLockers, so they need both rights.
-//
-// OnMasters: the masters run the commands in a transaction on lock keys. So these
-// commands must only answer. Nothing that a client sends may flush the masters or
-// change how they work.
-//
-// NeverOnLocks: only the upstream has the text of a function, and MIGRATE would take
-// a lock away from its masters. HIMPORT SET uses what an earlier command left on its
-// connection. The proxy waits itself for lists, and does not know how BLMOVEM does.
-var commandTraits = map[string]Traits{
-	"sort":    Sort,
-	"migrate": Migrate | NeverOnLocks,
+// traitNames are the names of traits in commands.txt, in their order.
+var traitNames = strings.Fields(`sort migrate conditions script split elsewhere subscription in_subscribe_mode before_auth
+	for_lockers on_masters never_on_locks leaves_protocol uncountable console about_clients shareable locking large_work`)
 
-	"blmovem":     NeverOnLocks,
-	"himport|set": NeverOnLocks,
+// ownConnection are the traits of commands that a client must send over a connection of its own. The server answers
+// BUSY to others while a script runs. SORT, MIGRATE and LargeWork take long, too. The others change the connection,
+// or have none or several replies.
+const ownConnection = Sort | Migrate | Script | Subscription | BeforeAuth | NeverOnLocks |
+	LeavesProtocol | Uncountable | Console | AboutClients | LargeWork
 
-	"eval":       Script | Locking,
-	"evalsha":    Script | Locking,
-	"eval_ro":    Script,
-	"evalsha_ro": Script,
-	"fcall":      Script | NeverOnLocks | Locking,
-	"fcall_ro":   Script | NeverOnLocks,
-
-	"set":     Locking,
-	"setnx":   Locking,
-	"setex":   Locking,
-	"psetex":  Locking,
-	"delex":   Locking,
-	"delifeq": Locking,
-	"del":     Split | Locking,
-	"unlink":  Split | Locking,
-	"exists":  Split,
-	"touch":   Split,
-	"mget":    Split,
-	"copy":    Elsewhere,
-	"move":    Elsewhere,
-
-	"subscribe":    Subscription | InSubscribeMode | Uncountable,
-	"psubscribe":   Subscription | InSubscribeMode | Uncountable,
-	"ssubscribe":   Subscription | InSubscribeMode | Uncountable,
-	"unsubscribe":  Subscription | InSubscribeMode | Uncountable | ForLockers,
-	"punsubscribe": Subscription | InSubscribeMode | Uncountable | ForLockers,
-	"sunsubscribe": Subscription | InSubscribeMode | Uncountable | ForLockers,
-	"publish":      OnMasters,
-	"spublish":     OnMasters,
-
-	"auth":  BeforeAuth,
-	"hello": BeforeAuth | Uncountable,
-	"quit":  BeforeAuth | InSubscribeMode,
-	"reset": BeforeAuth | InSubscribeMode,
-
-	"ping":   ForLockers | OnMasters | InSubscribeMode,
-	"echo":   ForLockers | OnMasters,
-	"time":   ForLockers | OnMasters,
-	"select": ForLockers,
-	"info":   ForLockers,
-	"role":   ForLockers,
-	"wait":   ForLockers,
-
-	"multi":   ForLockers,
-	"exec":    ForLockers | Conditions,
-	"discard": ForLockers,
-	"unwatch": ForLockers,
-
-	"script|load":   ForLockers,
-	"script|exists": ForLockers,
-	"script|debug":  LeavesProtocol,
-	"sync":          LeavesProtocol,
-	"psync":         LeavesProtocol,
-	"replconf":      LeavesProtocol,
-	"monitor":       Uncountable,
-
-	"command":         ForLockers,
-	"command|count":   ForLockers,
-	"command|docs":    ForLockers,
-	"command|info":    ForLockers,
-	"command|getkeys": ForLockers,
-	"command|list":    ForLockers,
-
-	"client|id":           ForLockers | AboutClients,
-	"client|info":         ForLockers | AboutClients,
-	"client|list":         AboutClients,
-	"client|kill":         AboutClients,
-	"client|unblock":      AboutClients,
-	"client|getname":      ForLockers,
-	"client|setname":      ForLockers,
-	"client|setinfo":      ForLockers,
-	"client|no-evict":     ForLockers,
-	"client|no-touch":     ForLockers,
-	"client|reply":        ForLockers,
-	"client|tracking":     ForLockers,
-	"client|caching":      ForLockers,
-	"client|trackinginfo": ForLockers | AboutClients,
-	"client|getredir":     ForLockers | AboutClients,
-
-	"redlock":         Console | ForLockers,
-	"redlock|break":   Console | ForLockers,
-	"redlock|clients": Console,
-	"redlock|help":    Console | ForLockers,
-	"redlock|hot":     Console | ForLockers,
-	"redlock|locks":   Console | ForLockers,
-	"redlock|masters": Console | ForLockers,
-	"redlock|rules":   Console | ForLockers,
-	"redlock|slowlog": Console,
-	"redlock|status":  Console | ForLockers,
-	"redlock|token":   Console | ForLockers,
-	"redlock|unruled": Console | ForLockers,
-	"redlock|why":     Console | ForLockers,
-
-	"cluster|info":   ForLockers,
-	"cluster|nodes":  ForLockers,
-	"cluster|slots":  ForLockers,
-	"cluster|shards": ForLockers,
-	"cluster|myid":   ForLockers,
+// shareable tells whether a command may go over a connection that other clients use, too. It
+// must have keys, one reply, no effect on its connection, and not wait for other clients. So it
+// reads or writes its keys and does nothing else. A command that only a server has told of is
+// never asked: it is not shareable.
+func (s *Spec) shareable() bool {
+	return len(s.keys) > 0 && (s.Readonly() || s.Write()) && !s.Blocking() && !s.NoMulti() && !s.Is(ownConnection)
 }
 
-// traitsOf returns the traits of the command with this full name. Every subcommand of
-// CLIENT is Uncountable, known here or not, because any may change later replies.
+// traitsOf returns the traits that follow from a name. Every subcommand of CLIENT is Uncountable,
+// known here or not, because any may change later replies.
 func traitsOf(name string) Traits {
-	of := commandTraits[name]
 	if strings.HasPrefix(name, "client|") {
-		of |= Uncountable
+		return Uncountable
 	}
-	return of
+	return 0
 }
 
 // Is tells whether the command has at least one of these traits. It returns false for
 // nil, an unknown command.
 func (s *Spec) Is(any Traits) bool { return s != nil && s.traits&any != 0 }
+
+// AsksForMaintenance recognises CLIENT MAINT_NOTIFICATIONS. The proxy never forwards it. An
+// upstream that knows it could later tell the client to connect elsewhere, past the proxy.
+// Then the client's locks would be on a single server again.
+func AsksForMaintenance(args [][]byte) bool {
+	return len(args) > 1 && wire.IsWord(args[0], "CLIENT") && wire.IsWord(args[1], "MAINT_NOTIFICATIONS")
+}
