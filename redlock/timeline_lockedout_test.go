@@ -116,7 +116,9 @@ func TestTimelineADeadMasterIsReplacedWhileAnotherIsInQuarantine(t *testing.T) {
 		w.wantStandings(w.locker, "QCU")
 		w.wantStandings(old, "QCB")
 		time.Sleep(2 * time.Minute)
-		w.wantStandings(w.locker, "CCC") // of the first, the new one could tell
+		w.wantStandings(w.locker, "QCQ") // only the replaced one could tell what the first forgot
+		time.Sleep(10 * time.Minute)
+		w.wantStandings(w.locker, "CCC")
 		w.mustAcquire(tokenB, second)
 	})
 }

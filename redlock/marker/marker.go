@@ -46,7 +46,7 @@ type Marker struct {
 	Quarantine time.Duration
 	// Longest is the longest TTL granted in the set since Turned, as far as the master knows.
 	// Turned is the master's own time in ms. Before is the longest TTL that was granted earlier
-	// and may not have ended. TurnNow means the time of the write.
+	// and may not have ended. It is the cap if that could not be learned. TurnNow means the time of the write.
 	Longest, Before time.Duration
 	Turned          int64
 	// Token is the largest fencing token that the master knows (package roster). 0: none.

@@ -60,6 +60,8 @@
 //     restart delay: a dead minority does not keep a restarted master out for ever, if this process had just seen
 //     that one. And it is so while the number of masters is about to change: others may grant by the next number
 //     already.
+//     The record has the cap, too, because the next master that forgets may have no other one to learn from. It turns
+//     like any other. The quarantine ends early when enough others that remember have answered.
 //   - Eviction. A master that may evict locks when its memory is full does not vote. Once its policy has changed, it
 //     counts as having forgotten what it may have evicted.
 //   - Whole servers. An event that concerns a whole server, such as a restart, is written by one script to the
@@ -136,12 +138,12 @@
 //
 // # Eight exceptions
 //
-//   - Two masters or more forget a longer TTL than any before, which both have recorded: at once, or one while the
-//     other is in quarantine (testdata/restart_one_by_one.txt). The process that gives them their markers has not
-//     read it, and does not reach others that recorded it, or those have forgotten it, too. Then they wait for the
-//     longest TTL that this process knows, or for Limits.RestartDelay, and longer locks may be granted twice. A
-//     process reads a longer TTL within a second (testdata/flush_unread.txt). If all masters forget and no process
-//     that has read the TTL lives, they wait for Limits.RestartDelay only.
+//   - Two masters or more forget a longer TTL than any before at the same time, and the process that gives them their
+//     markers reaches them and each other that it needs, but none that recorded the TTL, and has not read it. It takes
+//     the lack of a marker for an answer. Then they wait for the longest TTL that this process knows, or for
+//     Limits.RestartDelay, and longer locks may be granted twice. A process reads a longer TTL within a second
+//     (testdata/flush_unread.txt). If all masters forget and no process that has read the TTL lives, they wait for
+//     Limits.RestartDelay only.
 //   - All masters that have recorded a join forget at once, and no living process knows better. A process with an old
 //     list may then count the server before that join again.
 //   - All masters that a process knows of have forgotten, after the number has changed without its knowledge. If its

@@ -99,9 +99,11 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 		return r.correct(m, s, now)
 	}
 	m.Marker.Before = max(m.Marker.Before, s.marker.Granted())
-	covers, known := r.covers(p, m.Cause, m.Marker.Before, now)
+	longest, known := r.covers(p, m.Cause, m.Marker.Before, now)
 	// rule: a database that was flushed is not taken for a new one
-	m.Marker.Quarantine = covers
+	m.Marker.Quarantine = r.limits.Quarantine(longest)
+	// rule: what was not learned is the cap, on record, too
+	m.Marker.Before = max(m.Marker.Before, longest) // or the next one that forgets would learn less from this marker
 	// rule: a master that forgot learns the last token
 	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now)
 	return m, known
@@ -185,11 +187,9 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 		// The set was begun by a process that was not told that it is new.
 		m.Kind, m.Marker.Since = WriteAll, 0
 		return m, true
-	case own.Quarantine == r.limits.MaxQuarantine && r.tells(r.readSince(p, s.forgotAt().Add(r.limits.MasterTimeout))) && !r.hasJoined(p, s):
-		// The quarantine was the cap, because others were unreachable. They have answered
-		// since.
-		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(m.Marker.Before)
-		return m, m.Marker.Quarantine < own.Quarantine
+	case own.Quarantine == r.limits.MaxQuarantine && r.learnsLess(p, s, now):
+		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(r.grantedBut(p.Master, now))
+		return m, true
 	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < r.limits.Quarantine(s.lacks.granted(s.told.Until)):
 		// The process that wrote it knew less.
 		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(s.lacks.longest)
@@ -201,7 +201,15 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 	return Write{}, false
 }
 
-// covers returns the quarantine that covers what a place has forgotten. It returns false if
+// learnsLess tells whether a quarantine is longer than what was forgotten. It was the cap, because too
+// few others were read, and so many that remember have answered since. The record keeps the cap until it
+// turns: a master that is mended meanwhile may have nobody else to learn from.
+func (r *Roster) learnsLess(p Place, s *view, now time.Time) bool {
+	return !r.hasJoined(p, s) && r.tells(r.rememberingSince(p, s.forgotAt().Add(r.limits.MasterTimeout))) &&
+		r.limits.Quarantine(r.grantedBut(p.Master, now)) < s.marker.Quarantine
+}
+
+// covers returns the longest TTL of what a place may have forgotten. It returns false if
 // others are about to say more.
 func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time) (time.Duration, bool) {
 	forgot := r.forgotAt(p)
@@ -226,7 +234,7 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 	case !r.tells(told):
 		longest = r.limits.MaxQuarantine
 	}
-	return r.limits.Quarantine(longest), true
+	return longest, true
 }
 
 // forgotAt returns until when a place may have forgotten what it granted, or the server before one

@@ -119,9 +119,17 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 				with(Place{i, 0}, func(m *marker.Marker) { m.Epoch = 2 })(r)
 			}
 		}, Starting, "3 edit  0s"},
-		"all databases are out of date": {three, with(Place{1, 0}, func(m *marker.Marker) { m.Epoch = 2 }), Starting, "0 edit  0s"},
-		"the cap, and others tell":      {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute }), Voting, "0 here  30s"},
-		"the cap is the longest TTL":    {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine, m.Before = 1, 10*time.Minute, 10*time.Minute }), Voting, ""},
+		"all databases are out of date":    {three, with(Place{1, 0}, func(m *marker.Marker) { m.Epoch = 2 }), Starting, "0 edit  0s"},
+		"the cap, and others tell":         {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute }), Voting, "0 here  30s"},
+		"the same, with the cap on record": {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine, m.Before = 1, 10*time.Minute, 10*time.Minute }), Voting, "0 here  30s"},
+		"the cap is the longest TTL": {zero, func(r *Roster) {
+			with(Place{1, 0}, func(m *marker.Marker) { m.Longest = 10 * time.Minute })(r)
+			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute })(r)
+		}, Voting, ""},
+		"the cap, and another one does not remember": {zero, func(r *Roster) {
+			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute })(r)
+			with(Place{1, 0}, func(m *marker.Marker) { m.Run = "old" })(r)
+		}, Voting, ""},
 		"the cap, of one that joined": {zero, func(r *Roster) {
 			joins(r)
 			with(three, func(m *marker.Marker) { m.Epoch, m.Joined = 2, []string{"2@a/a", "1", "1"} })(r)

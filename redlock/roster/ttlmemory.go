@@ -35,10 +35,13 @@ func (t *ttlMemory) granted(now time.Time) time.Duration {
 
 // granted returns the longest TTL that an unended lock may have, as far as this process knows:
 // from the records that it can read, and from the lost ones.
-func (r *Roster) granted(now time.Time) time.Duration {
+func (r *Roster) granted(now time.Time) time.Duration { return r.grantedBut(-1, now) }
+
+// grantedBut is granted without what a master has on record now.
+func (r *Roster) grantedBut(master int, now time.Time) time.Duration {
 	longest := r.ttls.granted(now)
-	for _, s := range r.views {
-		if s.present() && s.marker.Set == r.set {
+	for p, s := range r.views {
+		if p.Master != master && s.present() && s.marker.Set == r.set {
 			longest = max(longest, s.marker.Granted())
 		}
 	}
