@@ -15,6 +15,7 @@ import (
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/lease"
@@ -103,7 +104,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Masters: p.masters,
 		Ready:   func() string { return p.readiness().text },
 		Journal: p.journal,
-		Clients: p.clients.Entries,
+		Clients: func() []events.ClientInfo { return p.clients.Known() },
 		Reader:  p.locker.Reader(),
 		Locks:   p.locks,
 		Unruled: p.unruled,
@@ -111,7 +112,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log, p.loop)
 	p.upstream = env.Upstream
-	commands := handler.New(env, handler.Config{
+	p.clients = handler.New(env, handler.Config{
 		Databases:       p.monitor.Databases,
 		Version:         p.monitor.Version,
 		RedlockInfo:     p.appendInfo,
@@ -121,10 +122,9 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Subscribes:      func(onEvent func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(onEvent) },
 		Scripts:         p.scripts,
 		Console:         p.operators,
-		Clients:         p.clients,
 		Unruled:         p.unruled,
 	})
-	p.server = server.New(env, commands)
+	p.server = server.New(env, p.clients)
 	if err := reg.Register(metrics.Readings{
 		Masters: p.locker.Status, Upstream: p.upstreamUp, Moving: p.movingRules, Leases: p.leases.Counts,
 		Shared: p.upstream.Counts, Buffered: env.Budget.InUse,

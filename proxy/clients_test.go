@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
@@ -210,10 +209,9 @@ func TestClientCommandsNeedRights(t *testing.T) {
 // shows both.
 func TestClientKillEndsWaits(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	hub := clients.NewHub()
-	p := startTestProxy(t, redis, func(c *testConfig) { c.Clients = hub })
+	p := startTestProxy(t, redis)
 	waitsOn := func(name string) string {
-		list := hub.Entries()
+		list := p.clients.Known()
 		return list[slices.IndexFunc(list, func(info events.ClientInfo) bool { return info.Name == name })].WaitsOn
 	}
 	locker, blocked, operator := p.dial(t), p.dial(t), p.dial(t)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/events"
@@ -21,7 +20,7 @@ const readyLine = "+ready: 5 of 5\r\n"
 func withConsole(c *testConfig) {
 	c.Console = console.New(console.Config{
 		Journal: events.New(slog.New(slog.DiscardHandler)),
-		Clients: c.Clients.Entries,
+		Clients: c.known,
 		Active:  config.NewActive(&c.Settings),
 		Masters: func() events.State { return events.State{} },
 		Unruled: c.Unruled,
@@ -84,12 +83,11 @@ func TestConsoleRights(t *testing.T) {
 // was set at any time, whoever answered CLIENT SETNAME, and the library.
 func TestConsoleShowsClients(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	var hub *clients.Hub
-	p := startWithUsers(t, redis, withConsole, func(c *testConfig) { hub = c.Clients })
+	p := startWithUsers(t, redis, withConsole)
 	client := p.dial(t)
-	eventually(t, "the client has come", func() bool { return len(hub.Entries()) == 1 })
+	eventually(t, "the client has come", func() bool { return len(p.clients.Known()) == 1 })
 	facts := func() events.Facts {
-		list := hub.Entries()
+		list := p.clients.Known()
 		if len(list) != 1 || list[0].Address != client.LocalAddr().String() {
 			t.Fatalf("%+v", list)
 		}
@@ -115,9 +113,9 @@ func TestConsoleShowsClients(t *testing.T) {
 		eventually(t, step.text, func() bool { return facts() == step.want })
 	}
 	client.ask("AUTH alice pw\r\nCLIENT SETINFO LIB-NAME lib\r\nCLIENT SETINFO LIB-VER 9.7\r\n", wire.OK+wire.OK+wire.OK)
-	eventually(t, "its library is shown", func() bool { return hub.Entries()[0].LibName == "lib" && hub.Entries()[0].LibVersion == "9.7" })
+	eventually(t, "its library is shown", func() bool { return p.clients.Known()[0].LibName == "lib" && p.clients.Known()[0].LibVersion == "9.7" })
 	_ = client.Close()
-	eventually(t, "the client has left", func() bool { return len(hub.Entries()) == 0 })
+	eventually(t, "the client has left", func() bool { return len(p.clients.Known()) == 0 })
 }
 
 // A client that has got the answer to its login is shown with its new user, also where
@@ -128,8 +126,7 @@ func TestLoginIsShownBeforeItsAnswer(t *testing.T) {
 		"AUTH in MONITOR":        {"AUTH alice pw\r\nMONITOR\r\n", wire.OK + wire.OK, "AUTH %s pw\r\n", wire.OK},
 		"HELLO that listens too": {"AUTH alice pw\r\nHELLO 3\r\nSUBSCRIBE lock:news\r\n", "", "HELLO 3 AUTH %s pw\r\n", helloText(3)},
 	} {
-		var hub *clients.Hub
-		p := startWithUsers(t, redis, withConsole, func(c *testConfig) { hub = c.Clients })
+		p := startWithUsers(t, redis, withConsole)
 		client := p.dial(t)
 		if row.modeReply == "" {
 			row.modeReply = wire.OK + helloText(3) + confirmed(">", "subscribe", "lock:news", 1)
@@ -138,7 +135,7 @@ func TestLoginIsShownBeforeItsAnswer(t *testing.T) {
 		for i := range 100 {
 			user := []string{"locker", "alice"}[i%2]
 			client.ask(fmt.Sprintf(row.login, user), row.reply)
-			if got := hub.Entries()[0].User; got != user {
+			if got := p.clients.Known()[0].User; got != user {
 				t.Errorf("%s, login %d: %s is shown, not %s", name, i, got, user)
 				break
 			}

@@ -50,7 +50,7 @@
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those of the
 //     upstream.
 //
-// Package clients knows the sessions of the process, for CLIENT LIST and CLIENT KILL. Package waiting
+// Package handler also knows the clients of the process, for CLIENT LIST and CLIENT KILL. Package waiting
 // keeps the lines of acquires (wait) and of BLPOP on lock keys. Package lease renews and releases locks
 // (renew, on_disconnect). Package unruled looks for locks among the forwarded commands, because no rule
 // may match them. Package console answers REDLOCK. Package wire has every text that sessions send of

@@ -100,7 +100,6 @@ var rooms = map[string]room{
 	"console":  {floor: 6, redlock: []string{"", "resp", "inspect"}},
 	"session":  {floor: 5, redlock: []string{"loop"}},
 	"inspect":  {floor: 5, redlock: []string{""}},
-	"clients":  {floor: 6, redlock: []string{"resp"}},
 	"config":   {floor: 4, redlock: []string{""}},
 	"lease":    {floor: 3, redlock: []string{""}},
 	"lock":     {floor: 5, redlock: []string{"", "resp", "loop", "script"}},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/events"
@@ -67,7 +66,6 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	remembers := events.New(log)
 	commands := handler.New(env, handler.Config{
 		Scripts: texts,
-		Clients: clients.NewHub(),
 		Locks: lock.New(lock.Config{
 			Locker:        instantLocker{},
 			Router:        func() *route.Router { return current.Load().Router },

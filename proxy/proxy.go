@@ -13,12 +13,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/events"
+	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
@@ -64,7 +64,7 @@ type Proxy struct {
 	locks       *lock.Plane
 	scripts     *lock.Scripts
 	journal     *events.Journal
-	clients     *clients.Hub
+	clients     *handler.Service
 	unruled     *unruled.Watch
 	operators   *console.Console
 	monitor     *inspect.Monitor
@@ -85,7 +85,7 @@ type Proxy struct {
 // not answer. An unreachable server is no error. A server that cannot hold locks is one.
 // New registers the metrics with reg. level must be the level of log; a reload sets it.
 func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
-	p := &Proxy{log: log, level: level, journal: events.New(log), clients: clients.NewHub(), reloading: make(chan struct{}, 1)}
+	p := &Proxy{log: log, level: level, journal: events.New(log), reloading: make(chan struct{}, 1)}
 	p.lives, p.drains = context.WithCancel(context.Background())
 	if err := p.build(cfg, reg); err != nil {
 		p.close()

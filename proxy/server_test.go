@@ -54,7 +54,7 @@ func TestDrain(t *testing.T) {
 	idle.expectEnd("")
 	forwarding.expectEnd("")
 	eventually(t, "the busy session is told", func() bool {
-		left := p.server.Sessions()
+		left := p.clients.All()
 		return len(left) == 1 && left[0].HasEnded(session.Draining)
 	})
 	close(p.locks.released)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
@@ -80,7 +79,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler), proxytest.Loop(b))
 	b.Cleanup(env.Upstream.Close)
 	return env, handler.New(env, handler.Config{
-		Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: lock.NewScripts(1<<20, nil), Unruled: unruled.New(env.Log),
+		Locks: grantedLocks{}, Scripts: lock.NewScripts(1<<20, nil), Unruled: unruled.New(env.Log),
 	})
 }
 
@@ -169,7 +168,7 @@ func BenchmarkPerform(b *testing.B) {
 					commands.Unruled = watch
 				}
 				client := &repeater{drain: newDrain(), text: strings.Repeat(run.command, pipeline), times: b.N}
-				s := commands.NewHandler(context.Background(), 1, client)
+				s := commands.NewHandler(context.Background(), client)
 				b.ReportAllocs()
 				b.ResetTimer()
 				ended := make(chan struct{})

@@ -15,9 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/tidwall/redcon"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
@@ -179,6 +179,7 @@ func (f *fakeLocks) seen() []string {
 type testProxy struct {
 	address string
 	server  *server.Server
+	clients *handler.Service
 	locks   *fakeLocks
 	env     *session.Env
 	current *config.Active
@@ -191,7 +192,8 @@ type commandConfig = handler.Config
 type testConfig struct {
 	commandConfig
 	config.Settings
-	log *slog.Logger
+	log   *slog.Logger
+	known func() []events.ClientInfo // the proxy's clients, once it has started
 }
 
 // sharing has clients share upstream connections, and owning each have its own.
@@ -214,10 +216,11 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	locks := newFakeLocks()
+	var commands *handler.Service
 	setup := testConfig{
+		known: func() []events.ClientInfo { return commands.Known() },
 		commandConfig: handler.Config{
 			Locks:   locks,
-			Clients: clients.NewHub(),
 			Scripts: lock.NewScripts(1<<20, nil),
 			Unruled: unruled.New(slog.New(slog.DiscardHandler)),
 		},
@@ -239,7 +242,8 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &testProxy{address: listener.Addr().String(), server: server.New(env, handler.New(env, setup.commandConfig)), locks: locks, env: env, current: env.Active, metrics: registry}
+	commands = handler.New(env, setup.commandConfig)
+	p := &testProxy{address: listener.Addr().String(), server: server.New(env, commands), clients: commands, locks: locks, env: env, current: env.Active, metrics: registry}
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -357,6 +361,6 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func (p *testProxy) sessionCount() int { return len(p.server.Sessions()) }
+func (p *testProxy) sessionCount() int { return p.clients.Count() }
 
 func newTextLog(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }

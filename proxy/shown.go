@@ -25,13 +25,13 @@ func (p *Proxy) newPage() *page.Page {
 		Journal:  p.journal,
 		Masters:  p.masters,
 		Draining: p.draining.Load,
-		Clients:  func() int { return p.server.Clients() },
+		Clients:  func() int { return p.clients.Count() },
 		Notes:    p.notes,
 		Upstream: func() (problem string) {
 			up, _ := p.monitor.Upstream()
 			return up.Problem
 		},
-		Known: p.clients.Entries,
+		Known: func() []events.ClientInfo { return p.clients.Known() },
 		Held: func(ctx context.Context, glob string, n int) (console.Held, bool) {
 			return p.operators.Held(ctx, glob, n)
 		},

@@ -5,10 +5,11 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tidwall/redcon"
 
-	"redlock-proxy/proxy/clients"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -37,25 +38,25 @@ func (h *Handler) answerOnClients(name string, args [][]byte) (reply []byte) {
 		}
 		return redcon.AppendInt(nil, h.ID())
 	case "client|info":
-		return wire.AppendText(nil, h.clients.Line(), h.client.Version)
+		return wire.AppendText(nil, h.status().line(nil), h.client.Version)
 	case "client|getredir":
 		published := h.published()
-		return redcon.AppendInt(nil, published.Redirection())
+		return redcon.AppendInt(nil, published.redirection())
 	case "client|list":
-		filter, refusal := clients.ParseList(args)
+		filter, refusal := parseList(args)
 		if refusal = cmp.Or(refusal, h.lacksRight("LIST")); refusal != "" {
 			return []byte(refusal)
 		}
-		return wire.AppendText(nil, h.service.Clients.List(filter), h.client.Version)
+		return wire.AppendText(nil, h.service.list(filter), h.client.Version)
 	}
-	filter, refusal := clients.ParseKill(args)
+	filter, refusal := parseKill(args)
 	if refusal = cmp.Or(refusal, h.lacksRight("KILL")); refusal != "" {
 		return []byte(refusal)
 	}
-	if filter.User != nil && !h.knowsUser(filter.User) {
-		return []byte(clients.ErrNoSuchUser(filter.User))
+	if filter.user != nil && !h.knowsUser(filter.user) {
+		return []byte(errNoSuchUser(filter.user))
 	}
-	return h.clients.Kill(filter)
+	return h.kill(filter)
 }
 
 // askUpstream returns the upstream's reply to a command, an error if it cannot be asked, or nil if the session
@@ -77,7 +78,7 @@ func (h *Handler) lacksRight(subcommand string) wire.Error {
 	}
 	unreachable, reply := h.TryOpen(), []byte(nil)
 	if unreachable == "" {
-		reply = h.askUpstream([]byte("CLIENT"), []byte(subcommand), []byte("ID"), []byte(clients.Nobody))
+		reply = h.askUpstream([]byte("CLIENT"), []byte(subcommand), []byte("ID"), []byte(noClientID))
 	}
 	return refusalIn(unreachable, reply)
 }
@@ -100,7 +101,7 @@ func (h *Handler) knowsUser(name []byte) bool {
 	if h.Env.Active.Load().Users.Known(name) == string(name) {
 		return true
 	}
-	reply := h.askUpstream([]byte("CLIENT"), []byte("KILL"), []byte("USER"), name, []byte("ID"), []byte(clients.Nobody))
+	reply := h.askUpstream([]byte("CLIENT"), []byte("KILL"), []byte("USER"), name, []byte("ID"), []byte(noClientID))
 	return len(reply) > 0 && reply[0] == ':'
 }
 
@@ -127,11 +128,11 @@ func (h *Handler) atUpstream(args [][]byte, at int) (mapped [][]byte, id int64) 
 		return args, 0
 	}
 	mapped = slices.Clone(args)
-	mapped[at] = []byte(clients.Nobody)
+	mapped[at] = []byte(noClientID)
 	if id == h.ID() {
 		h.learnID()
 	}
-	if own := h.service.Clients.Upstream(id); own != nil && own.ID() != 0 {
+	if own := h.service.upstreamOf(id); own != nil && own.ID() != 0 {
 		mapped[at] = strconv.AppendInt(nil, own.ID(), 10)
 	}
 	return mapped, id
@@ -188,10 +189,27 @@ func showCaching(reply []byte) []byte {
 }
 
 // publish shows other sessions what has changed.
-func (h *Handler) publish() { h.clients.Publish(h.published()) }
+func (h *Handler) publish() {
+	now, was := h.published(), h.shown
+	if now == was {
+		return
+	}
+	h.shownMu.Lock()
+	h.shown = now
+	h.shownMu.Unlock()
+	if now.User != was.User || now.ClientSettings != was.ClientSettings {
+		h.introduce()
+	}
+}
 
-func (h *Handler) published() clients.Published {
-	p := clients.Published{
+// introduce tells package events what is published.
+func (h *Handler) introduce() {
+	now := &h.shown
+	h.entry.Introduce(events.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
+}
+
+func (h *Handler) published() published {
+	p := published{
 		ClientSettings: h.client.ClientSettings, Queued: h.multi.len(), QueuedBytes: h.multi.memory, Monitors: h.monitoring,
 	}
 	if user := h.account.Load(); user != nil {
@@ -201,4 +219,22 @@ func (h *Handler) published() clients.Published {
 		p.Tracks, p.Broadcast, p.Caching, p.Redirect = true, mode.Broadcast, h.tracking.Caching, h.tracking.Redirect
 	}
 	return p
+}
+
+// status looks at the client. Any goroutine may call it.
+func (h *Handler) status() *clientStatus {
+	h.shownMu.Lock()
+	shown := h.shown
+	h.shownMu.Unlock()
+	waits := waitsForNobody
+	if up := h.Upstream(); h.onLocks.Load() > 0 {
+		waits = waitsForLocks
+	} else if up != nil && !up.Drained() {
+		waits = waitsForUpstream
+	}
+	address, local := addresses(h.RemoteAddr(), h.LocalAddr())
+	return &clientStatus{
+		published: shown, command: h.spec.Load(), id: h.ID(), address: address, local: local,
+		age: time.Since(h.since), idle: h.Silent(), subscriptions: h.Subscriptions(), waits: waits,
+	}
 }

@@ -26,7 +26,7 @@ func (h *Handler) performHere(name string, cmd wire.Command, to route.Route) {
 	case to.Spec.Is(command.AboutClients):
 		h.performOnClients(name, cmd.Args)
 	default:
-		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h, From: h.clients.Entry}
+		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h, From: h.entry}
 		var reply []byte
 		if !to.Spec.Is(command.ForLockers) { // it shows other users' clients, as CLIENT LIST does
 			reply = []byte(h.lacksRight("LIST"))

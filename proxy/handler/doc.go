@@ -18,16 +18,20 @@
 //     each command, and transaction.go does what it says.
 //   - subscribe.go, tracking.go: subscriptions and CLIENT TRACKING. Package pubsub sends what comes
 //     from the masters.
-//   - clients.go: CLIENT LIST, KILL and the like, about the clients that package clients knows.
+//   - clients.go: CLIENT LIST, KILL and the like, about the clients of this process (registry.go). Clients see the
+//     ids of the proxy. The upstream has other ids for the clients' connections to it. TRACKING REDIRECT and UNBLOCK
+//     name a client to the upstream, so the ids in them are replaced. A client gets a connection there, whose id is
+//     learned, when it asks for CLIENT ID.
 //   - locks.go: commands on lock keys, which package lock performs, and leases.
 //   - forward.go: every other command goes to the upstream as it came, and by which connection. Package
 //     unruled looks at those that locks use.
 //
-// Each family has its state in a struct of its own, in its own file.
+// Each family has its state in a struct of its own, in its own file. What others see of a client is published
+// (publish). All else is asked of its session, by methods that any goroutine may call.
 //
 // # Goroutines
 //
-// A Handler starts no goroutine. Its session's goroutine calls it. Any goroutine may call Inspect and Reloaded.
+// A Handler starts no goroutine. Its session's goroutine calls it. Any goroutine may call Inspect, Reloaded and status.
 // Many goroutines may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged, nor is a name that belongs to no user: it

@@ -94,11 +94,11 @@ func (h *Handler) open(cmd wire.Command) bool {
 // tryOpenFor is TryOpen. Where there is no upstream, the refusal names the first key that no
 // lock rule matches, if it is certain that this argument is a key and no value.
 func (h *Handler) tryOpenFor(cmd wire.Command) (refusal wire.Error) {
-	if refusal = h.TryOpen(); refusal != wire.ErrUpstreamNone || h.spec == nil {
+	if refusal = h.TryOpen(); refusal != wire.ErrUpstreamNone || h.spec.Load() == nil {
 		return refusal
 	}
 	rules := h.Env.Active.Load().Router.Rules
-	if keys, exact := h.spec.AppendKeys(nil, cmd.Args); exact {
+	if keys, exact := h.spec.Load().AppendKeys(nil, cmd.Args); exact {
 		for _, at := range keys {
 			if !rules.Covers(h.database(), cmd.Args[at]) {
 				return wire.ErrNotALock(cmd.Args[at])

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
+	"time"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
@@ -50,8 +52,7 @@ type Config struct {
 	Leases  *lease.Keeper // nil: no lock has a lease
 	Scripts *lock.Scripts
 	Console *console.Console // nil: REDLOCK is not supported
-	Clients *clients.Hub
-	Unruled *unruled.Watch // nil: nobody looks for locks without a rule
+	Unruled *unruled.Watch   // nil: nobody looks for locks without a rule
 
 	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters
 }
@@ -60,6 +61,7 @@ type Config struct {
 type Service struct {
 	Config
 	env *session.Env
+	registry
 
 	accepted *acceptedLogins
 	refusals metrics.Throttle // limits log lines about logins
@@ -80,7 +82,7 @@ func New(env *session.Env, cfg Config) *Service {
 		cfg.UpstreamAnswers = func() int64 { return 0 }
 	}
 	return &Service{
-		Config: cfg, env: env, accepted: newAcceptedLogins(),
+		Config: cfg, env: env, accepted: newAcceptedLogins(), registry: registry{byID: map[int64]*Handler{}},
 	}
 }
 
@@ -112,20 +114,26 @@ type Handler struct {
 	// there. 0: there are none.
 	outdatedAt  atomic.Int64
 	monitoring  bool
-	sharedWrite bool // a write went over a shared connection, so WAIT cannot be answered
-	clients     *clients.Connection
-	spec        *command.Spec    // of the last command
+	sharedWrite bool             // a write went over a shared connection, so WAIT cannot be answered
 	plain       *config.Settings // isPlain by these; nil: it may not be
+
+	// These are what others see of the client. Any goroutine may read them.
+	since   time.Time
+	entry   *events.Client               // among the events, which may keep it longer
+	spec    atomic.Pointer[command.Spec] // of the last command; nil: there was none, or it was unknown
+	onLocks atomic.Int32                 // commands that the lock masters are asked
+	shownMu sync.Mutex
+	shown   published // only the session changes it, so it reads it without shownMu
 }
 
-// NewHandler makes the Handler of a client that has connected. It owns the connection, and ends with
-// running. id is unique in the process. Start must be called.
-func (v *Service) NewHandler(running context.Context, id int64, client net.Conn) *Handler {
-	h := &Handler{service: v}
+func (v *Service) newHandler(running context.Context, id int64, client net.Conn) *Handler {
+	h := &Handler{service: v, since: time.Now()}
 	h.Session = session.New(running, v.env, id, client)
 	h.forgetLogin()
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
-	h.clients = clients.NewConnection(v.Clients, h.Session, h.published())
+	h.entry = events.NewClient(id, h.RemoteAddr().String(), h.since)
+	h.shown = h.published()
+	h.introduce()
 	return h
 }
 
@@ -167,11 +175,12 @@ func (h *Handler) serve(task *loop.Task) (rests bool) {
 // release closes everything. The session has ended. It may be on the loop.
 func (h *Handler) release() {
 	defer h.over()
+	defer h.service.remove(h)
 	h.Release()
 	if h.listensToMasters() || h.leases.Load() != nil {
 		h.LeaveLoop()
 	}
-	h.clients.Close()
+	h.entry.Leave()
 	h.stopListening()
 	h.endLeases()
 	h.forgetHeld()

@@ -49,8 +49,8 @@ func (h *Handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
 func (h *Handler) askBeside(key []byte, call lock.Command) {
 	call.Leases = h.holder()
 	h.Overlap(key, call.Args, func(ctx context.Context, a *session.Asked) {
-		h.clients.OnLocks(true)
-		defer h.clients.OnLocks(false)
+		h.onLocks.Add(1)
+		defer h.onLocks.Add(-1)
 		call.Args = a.Args
 		a.Reply = h.service.Locks.Do(ctx, a.Reply, call)
 	})
@@ -58,7 +58,7 @@ func (h *Handler) askBeside(key []byte, call lock.Command) {
 
 // lockCommand is a command of the client for the masters. The client's leases are missing.
 func (h *Handler) lockCommand(args [][]byte, to route.Route) lock.Command {
-	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Client: h, From: h.clients.Entry}
+	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Client: h, From: h.entry}
 }
 
 // runOnLocks runs a command on the masters. The reply is valid until the next call.
@@ -76,9 +76,9 @@ func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 	call := h.lockCommand(args, to)
 	call.Leases = h.holder()
 	if h.OnLoop() && h.service.Locks.Parks(call) {
-		h.clients.OnLocks(true)
+		h.onLocks.Add(1)
 		h.Parked(func(ctx context.Context) { h.lockReply = h.service.Locks.Do(ctx, h.lockReply[:0], call) })
-		h.clients.OnLocks(false)
+		h.onLocks.Add(-1)
 		return h.lockReply
 	}
 	h.busyOnLocks(func() {
@@ -90,9 +90,9 @@ func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 
 // busyOnLocks is Busy for requests to the masters.
 func (h *Handler) busyOnLocks(ask func()) {
-	h.clients.OnLocks(true)
+	h.onLocks.Add(1)
 	h.Busy(ask)
-	h.clients.OnLocks(false)
+	h.onLocks.Add(-1)
 }
 
 // holdCopies takes memory for the copies of a large lock command: the request, and the question

@@ -5,7 +5,6 @@ import (
 	"net"
 	"testing"
 
-	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
@@ -17,10 +16,10 @@ import (
 // everything that treats a command by its name, so nothing there may name it.
 func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 	routes := &route.Router{Table: command.Builtin()}
-	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes}), nil, nil, nil)
+	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes, Limits: config.Demo().Limits}), nil, nil, nil)
 	near, _ := net.Pipe()
-	commands := New(env, Config{Clients: clients.NewHub()})
-	h := commands.NewHandler(t.Context(), 1, near)
+	commands := New(env, Config{})
+	h := commands.NewHandler(t.Context(), near)
 	ordinary := 0
 	check := func(spec *command.Spec) {
 		args := bytes.Split([]byte(spec.Name), []byte("|"))

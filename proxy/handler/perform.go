@@ -24,9 +24,8 @@ func (h *Handler) perform(cmd wire.Command) {
 		name = to.Spec.Name
 	}
 	h.Doing(name)
-	if h.spec != to.Spec {
-		h.spec = to.Spec
-		h.clients.Command.Store(to.Spec)
+	if h.spec.Load() != to.Spec {
+		h.spec.Store(to.Spec)
 	}
 	switch {
 	case !to.Ordinary: // it may change anything
@@ -192,6 +191,6 @@ func (h *Handler) refusedAsRestricted(name string, args [][]byte) bool {
 	if !h.restricted() {
 		return false
 	}
-	h.ReplyError(cmp.Or(h.spec.Check(args), wire.ErrRestricted(name)))
+	h.ReplyError(cmp.Or(h.spec.Load().Check(args), wire.ErrRestricted(name)))
 	return true
 }

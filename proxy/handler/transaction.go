@@ -113,7 +113,7 @@ func (h *Handler) keep(name string, cmd wire.Command, to route.Route) {
 	}
 	m.memory += memory
 	args := cmd.CloneArgs()
-	m.calls = append(m.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
+	m.calls = append(m.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.entry})
 	m.place(name, args, to)
 	h.awaitInvalidations()
 	h.Reply(wire.Queued)
@@ -308,7 +308,7 @@ func (h *Handler) abort(refusal wire.Error) {
 		h.endAtUpstream()
 		h.forgetHeld()
 		h.multi = multi{state: aborted, generation: h.multi.generation, watched: h.multi.watched}
-		if refusal != "" && h.spec.Is(command.Conditions) {
+		if refusal != "" && h.spec.Load().Is(command.Conditions) {
 			h.refuseTransaction(refusal.Refusing("exec"))
 			return
 		}

@@ -13,6 +13,6 @@
 // At the limit of open files no client can be accepted. The log says so once a minute. HTTPErrors
 // gives the HTTP server of the admin address, which meets the same limit, a log with the same pause.
 //
-// The server's mutex protects its maps. It is never held while a session is called, except
-// to make a new one.
+// The server's mutex protects its map of listeners, and is never held while a session is called. The service has
+// the sessions.
 package server

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"redlock-proxy/proxy/config"
@@ -25,10 +24,8 @@ type Server struct {
 	service *handler.Service
 	running context.Context // the parent of every session's context
 	stop    context.CancelFunc
-	nextID  atomic.Int64
 
 	mu        sync.Mutex
-	sessions  map[*handler.Handler]struct{}
 	listeners map[net.Listener]struct{}
 	draining  bool
 	accepting sync.WaitGroup // calls of Serve
@@ -41,7 +38,6 @@ func New(env *session.Env, service *handler.Service) *Server {
 	srv := &Server{
 		env:       env,
 		service:   service,
-		sessions:  make(map[*handler.Handler]struct{}),
 		listeners: make(map[net.Listener]struct{}),
 	}
 	srv.running, srv.stop = context.WithCancel(context.Background())
@@ -106,21 +102,16 @@ func (srv *Server) isDraining() bool {
 // Welcome starts a session for conn, or refuses the client and closes conn. The caller must
 // not use conn any more.
 func (srv *Server) Welcome(conn net.Conn) {
-	srv.mu.Lock()
-	if len(srv.sessions) >= srv.env.Active.Load().Limits.Clients {
-		srv.mu.Unlock()
+	h := srv.service.NewHandler(srv.running, conn)
+	if h == nil {
 		srv.env.Metrics.LimitReached(string(config.LimitClients))
 		tellFull(conn)
 		_ = conn.Close()
 		return
 	}
-	s := srv.service.NewHandler(srv.running, srv.nextID.Add(1), conn)
-	srv.sessions[s] = struct{}{}
 	srv.active.Add(1)
-	srv.mu.Unlock()
 	srv.env.Metrics.ClientConnected()
-	s.Start(func() {
-		srv.forget(s)
+	h.Start(func() {
 		srv.env.Metrics.ClientGone()
 		srv.active.Done()
 	})
@@ -135,12 +126,6 @@ func tellFull(conn net.Conn) {
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(refusalPatience))
 	_, _ = conn.Write([]byte(wire.ErrClientCap))
-}
-
-func (srv *Server) forget(s *handler.Handler) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	delete(srv.sessions, s)
 }
 
 // StopAccepting closes the listeners. When it returns, every client that was accepted has a
@@ -180,7 +165,7 @@ func (srv *Server) allEnded() <-chan struct{} {
 // remaining sessions and returns the error of ctx. It may be called again.
 func (srv *Server) Shutdown(ctx context.Context) error {
 	srv.StopAccepting()
-	for _, s := range srv.Sessions() {
+	for _, s := range srv.service.All() {
 		s.End(session.Draining)
 	}
 	ended := srv.allEnded()
@@ -191,7 +176,7 @@ func (srv *Server) Shutdown(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	srv.stop()
-	for _, s := range srv.Sessions() {
+	for _, s := range srv.service.All() {
 		s.End(session.CutOff)
 	}
 	<-ended
@@ -199,27 +184,9 @@ func (srv *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Sessions returns all sessions that have not ended, in no order.
-func (srv *Server) Sessions() []*handler.Handler {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	list := make([]*handler.Handler, 0, len(srv.sessions))
-	for s := range srv.sessions {
-		list = append(list, s)
-	}
-	return list
-}
-
-// Clients returns the number of sessions that have not ended.
-func (srv *Server) Clients() int {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return len(srv.sessions)
-}
-
 // Reloaded tells every session that a reload has replaced the settings was by now.
 func (srv *Server) Reloaded(now *config.Settings) {
-	for _, s := range srv.Sessions() {
+	for _, s := range srv.service.All() {
 		s.Reloaded(now)
 	}
 }

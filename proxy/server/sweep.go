@@ -27,7 +27,7 @@ func (srv *Server) sweepUntilStopped() {
 		case <-time.After(sweepPause(limits)):
 		}
 		srv.env.Clock.Advance(int64(time.Since(began)))
-		sessions := srv.Sessions()
+		sessions := srv.service.All()
 		files.look(len(sessions), limits)
 		for _, s := range sessions {
 			s.Inspect(limits)

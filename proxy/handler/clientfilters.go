@@ -1,4 +1,4 @@
-package clients
+package handler
 
 import (
 	"time"
@@ -16,8 +16,8 @@ const (
 	errMaxAgeLow    wire.Error = "-ERR maxage should be greater than 0\r\n"
 )
 
-// ErrNoSuchUser is the reply to CLIENT KILL USER.
-func ErrNoSuchUser(name []byte) wire.Error {
+// errNoSuchUser is the reply to CLIENT KILL USER.
+func errNoSuchUser(name []byte) wire.Error {
 	return wire.Error("-ERR No such user '" + wire.OneLine(wire.UntilNUL(name)) + "'\r\n")
 }
 
@@ -26,25 +26,25 @@ func typeOf(name []byte) (clientType, wire.Error) {
 	for _, t := range []struct {
 		word  string
 		means clientType
-	}{{"NORMAL", normal}, {"SLAVE", replica}, {"REPLICA", replica}, {"PUBSUB", pubsub}, {"MASTER", master}} {
+	}{{"NORMAL", typeNormal}, {"SLAVE", typeReplica}, {"REPLICA", typeReplica}, {"PUBSUB", typePubsub}, {"MASTER", typeMaster}} {
 		if wire.IsWord(name, t.word) {
 			return t.means, ""
 		}
 	}
-	return anyType, wire.Error("-ERR Unknown client type '" + wire.OneLine(wire.UntilNUL(name)) + "'\r\n")
+	return typeAny, wire.Error("-ERR Unknown client type '" + wire.OneLine(wire.UntilNUL(name)) + "'\r\n")
 }
 
-// Nobody is an id that no client of a Redis ever has.
-const Nobody = "9223372036854775807"
+// noClientID is an id that no client of a Redis ever has.
+const noClientID = "9223372036854775807"
 
-// A ListFilter says which clients CLIENT LIST shows.
-type ListFilter struct {
+// A listFilter says which clients CLIENT LIST shows.
+type listFilter struct {
 	kind clientType
 	ids  []int64 // in this order; nil: all clients
 }
 
-// ParseList parses CLIENT LIST as Redis 7 does.
-func ParseList(args [][]byte) (f ListFilter, refusal wire.Error) {
+// parseList parses CLIENT LIST as Redis 7 does.
+func parseList(args [][]byte) (f listFilter, refusal wire.Error) {
 	switch {
 	case len(args) == 4 && wire.IsWord(args[2], "TYPE"):
 		f.kind, refusal = typeOf(args[3])
@@ -62,21 +62,21 @@ func ParseList(args [][]byte) (f ListFilter, refusal wire.Error) {
 	return f, refusal
 }
 
-// A KillFilter says whom CLIENT KILL ends.
-type KillFilter struct {
+// A killFilter says whom CLIENT KILL ends.
+type killFilter struct {
 	old            bool   // the form with an address alone, which replies OK or an error
 	address, local string // "": any
-	User           []byte // nil: any
+	user           []byte // nil: any
 	kind           clientType
 	id             int64 // 0: any
 	oldest         time.Duration
 	self           bool // even the client that asks
 }
 
-// ParseKill parses CLIENT KILL as Redis 7 does. It does not know which users exist.
-func ParseKill(args [][]byte) (f KillFilter, refusal wire.Error) {
+// parseKill parses CLIENT KILL as Redis 7 does. It does not know which users exist.
+func parseKill(args [][]byte) (f killFilter, refusal wire.Error) {
 	if len(args) == 3 {
-		return KillFilter{old: true, address: string(wire.UntilNUL(args[2])), self: true}, ""
+		return killFilter{old: true, address: string(wire.UntilNUL(args[2])), self: true}, ""
 	}
 	for i := 2; i < len(args); i += 2 {
 		if i+1 == len(args) {
@@ -89,7 +89,7 @@ func ParseKill(args [][]byte) (f KillFilter, refusal wire.Error) {
 	return f, ""
 }
 
-func (f *KillFilter) set(option, value []byte) (refusal wire.Error) {
+func (f *killFilter) set(option, value []byte) (refusal wire.Error) {
 	switch {
 	case wire.IsWord(option, "ID"):
 		id, ok := resp.ParseDecimal(value)
@@ -104,7 +104,7 @@ func (f *KillFilter) set(option, value []byte) (refusal wire.Error) {
 	case wire.IsWord(option, "LADDR"):
 		f.local = string(wire.UntilNUL(value))
 	case wire.IsWord(option, "USER"):
-		f.User = value
+		f.user = value
 	case wire.IsWord(option, "MAXAGE"):
 		seconds, ok := resp.ParseDecimal(value)
 		switch {
@@ -127,11 +127,11 @@ func (f *KillFilter) set(option, value []byte) (refusal wire.Error) {
 
 // matches tells whether the filter is about this client. self is true for the client that
 // asks.
-func (f *KillFilter) matches(s *status, self bool) bool {
+func (f *killFilter) matches(s *clientStatus, self bool) bool {
 	return (f.address == "" || f.address == s.address) &&
 		(f.local == "" || f.local == s.local) &&
-		(f.User == nil || string(f.User) == s.user()) &&
-		(f.kind == anyType || f.kind == s.kind()) &&
+		(f.user == nil || string(f.user) == s.user()) &&
+		(f.kind == typeAny || f.kind == s.kind()) &&
 		(f.id == 0 || f.id == s.id) &&
 		s.age >= f.oldest &&
 		(f.self || !self)

@@ -1,4 +1,4 @@
-package clients
+package handler
 
 import (
 	"fmt"
@@ -15,25 +15,25 @@ import (
 // CLIENT LIST shows one type, or these ids in this order. Everything else is refused as by Redis.
 func TestParseList(t *testing.T) {
 	for line, want := range map[string]string{
-		"CLIENT LIST":                 "any []",
-		"CLIENT LIST TYPE normal":     "normal []",
-		"CLIENT LIST type PUBSUB":     "pubsub []",
-		"CLIENT LIST TYPE slave":      "replica []",
-		"CLIENT LIST TYPE replica":    "replica []",
-		"CLIENT LIST TYPE master":     "master []",
-		"CLIENT LIST ID 7":            "any [7]",
-		"CLIENT LIST id 7 -1 7 0":     "any [7 -1 7 0]",
-		"CLIENT LIST ID":              string(wire.ErrSyntax),
-		"CLIENT LIST TYPE":            string(wire.ErrSyntax),
-		"CLIENT LIST TYPE normal x":   string(wire.ErrSyntax),
-		"CLIENT LIST x":               string(wire.ErrSyntax),
-		"CLIENT LIST ID 7 x":          string(errClientID),
-		"CLIENT LIST ID 07":           string(errClientID),
-		"CLIENT LIST ID 9" + Nobody:   string(errClientID),
-		"CLIENT LIST TYPE a\rb":       "-ERR Unknown client type 'a b'\r\n",
-		"CLIENT LIST TYPE nor\x00mal": "-ERR Unknown client type 'nor'\r\n",
+		"CLIENT LIST":                   "any []",
+		"CLIENT LIST TYPE normal":       "normal []",
+		"CLIENT LIST type PUBSUB":       "pubsub []",
+		"CLIENT LIST TYPE slave":        "replica []",
+		"CLIENT LIST TYPE replica":      "replica []",
+		"CLIENT LIST TYPE master":       "master []",
+		"CLIENT LIST ID 7":              "any [7]",
+		"CLIENT LIST id 7 -1 7 0":       "any [7 -1 7 0]",
+		"CLIENT LIST ID":                string(wire.ErrSyntax),
+		"CLIENT LIST TYPE":              string(wire.ErrSyntax),
+		"CLIENT LIST TYPE normal x":     string(wire.ErrSyntax),
+		"CLIENT LIST x":                 string(wire.ErrSyntax),
+		"CLIENT LIST ID 7 x":            string(errClientID),
+		"CLIENT LIST ID 07":             string(errClientID),
+		"CLIENT LIST ID 9" + noClientID: string(errClientID),
+		"CLIENT LIST TYPE a\rb":         "-ERR Unknown client type 'a b'\r\n",
+		"CLIENT LIST TYPE nor\x00mal":   "-ERR Unknown client type 'nor'\r\n",
 	} {
-		f, refusal := ParseList(proxytest.Words(line))
+		f, refusal := parseList(proxytest.Words(line))
 		got := string(refusal)
 		if refusal == "" {
 			got = fmt.Sprintf("%s %v", [...]string{"any", "normal", "replica", "pubsub", "master"}[f.kind], f.ids)
@@ -46,8 +46,8 @@ func TestParseList(t *testing.T) {
 
 // The filter says which of these clients end: (a) and (b) are clients, and b asks.
 func TestKillFilters(t *testing.T) {
-	a := &status{id: 7, address: "10.0.0.7:5000", local: "10.0.0.1:6380", age: time.Minute, Published: Published{User: "alice"}}
-	b := &status{id: 8, address: "10.0.0.8:5000", local: "10.0.0.1:6380", age: time.Hour, Published: Published{User: "bob"}, subscriptions: [3]int{1, 0, 0}}
+	a := &clientStatus{id: 7, address: "10.0.0.7:5000", local: "10.0.0.1:6380", age: time.Minute, published: published{User: "alice"}}
+	b := &clientStatus{id: 8, address: "10.0.0.8:5000", local: "10.0.0.1:6380", age: time.Hour, published: published{User: "bob"}, subscriptions: [3]int{1, 0, 0}}
 	for line, want := range map[string]string{
 		"CLIENT KILL 10.0.0.7:5000":             "a",
 		"CLIENT KILL 10.0.0.8:5000":             "b", // the old form ends even the client that asks
@@ -64,7 +64,7 @@ func TestKillFilters(t *testing.T) {
 		"CLIENT KILL USER alice ID 8 SKIPME no": "",
 		"CLIENT KILL MAXAGE 61 SKIPME no":       "b",
 		"CLIENT KILL MAXAGE 60 SKIPME no":       "a b",
-		"CLIENT KILL MAXAGE " + Nobody:          "",
+		"CLIENT KILL MAXAGE " + noClientID:      "",
 		"CLIENT KILL ID":                        "", // the old form: an address like that
 		"CLIENT KILL ID 7 TYPE":                 string(wire.ErrSyntax),
 		"CLIENT KILL ID 0":                      string(errKillID),
@@ -75,7 +75,7 @@ func TestKillFilters(t *testing.T) {
 		"CLIENT KILL FOO bar":                   string(wire.ErrSyntax),
 		"CLIENT KILL TYPE foo":                  "-ERR Unknown client type 'foo'\r\n",
 	} {
-		f, refusal := ParseKill(proxytest.Words(line))
+		f, refusal := parseKill(proxytest.Words(line))
 		got := string(refusal)
 		if refusal == "" {
 			var ended []string
@@ -97,19 +97,19 @@ func TestKillFilters(t *testing.T) {
 func TestLine(t *testing.T) {
 	blpop := command.Builtin().Lookup(proxytest.Words("BLPOP k 0"))
 	for name, row := range map[string]struct {
-		status status
+		status clientStatus
 		want   string
 	}{
 		"it has sent nothing": {
-			status{id: 1, address: "a:1", local: "l:2", waits: waitsForNobody, Published: Published{User: "default", Queued: -1}},
+			clientStatus{id: 1, address: "a:1", local: "l:2", waits: waitsForNobody, published: published{User: "default", Queued: -1}},
 			"id=1 addr=a:1 laddr=l:2 fd=-1 name= age=0 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 " +
 				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL user=default redir=-1 resp=2 lib-name= lib-ver=\n",
 		},
 		"it waits for a lock": {
-			status{
+			clientStatus{
 				id: 2, address: "a:1", local: "l:2", age: 90 * time.Second, idle: 1900 * time.Millisecond, waits: waitsForLocks, command: blpop,
 				subscriptions: [3]int{1, 2, 3},
-				Published: Published{
+				published: published{
 					ClientSettings: upstream.ClientSettings{Name: "worker", DB: 4, Version: wire.RESP3, LibName: "redis-py", LibVersion: "5.2.1", NoEvict: true, NoTouch: true},
 					User:           "alice",
 					Queued:         2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, Redirect: 9,

@@ -1,4 +1,4 @@
-package clients
+package handler
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// Published is what a session's goroutine lets the others know of its client.
-type Published struct {
+// published is what a session's goroutine lets the others know of its client.
+type published struct {
 	upstream.ClientSettings
 	User        string // "": not logged in
 	Queued      int    // commands after MULTI; -1: there was no MULTI
@@ -24,9 +24,9 @@ type Published struct {
 	Redirect    int64 // the client of CLIENT TRACKING REDIRECT, or 0
 }
 
-// status is everything that CLIENT LIST shows of a client.
-type status struct {
-	Published
+// clientStatus is everything that CLIENT LIST shows of a client.
+type clientStatus struct {
+	published
 	command        *command.Spec // the last one; nil: none, or an unknown one
 	id             int64
 	address, local string
@@ -39,28 +39,28 @@ type status struct {
 type clientType uint8
 
 const (
-	anyType clientType = iota
-	normal
-	replica // no client of the proxy is one
-	pubsub
-	master // likewise
+	typeAny clientType = iota
+	typeNormal
+	typeReplica // no client of the proxy is one
+	typePubsub
+	typeMaster // likewise
 )
 
-func (s *status) kind() clientType {
+func (s *clientStatus) kind() clientType {
 	if s.subscriptions != [3]int{} {
-		return pubsub
+		return typePubsub
 	}
-	return normal
+	return typeNormal
 }
 
 // flags are those of Redis, in Redis's order.
-func (s *status) flags(dst []byte) []byte {
+func (s *clientStatus) flags(dst []byte) []byte {
 	before := len(dst)
 	for _, flag := range []struct {
 		set    bool
 		letter byte
 	}{
-		{s.Monitors, 'O'}, {s.kind() == pubsub, 'P'}, {s.Queued >= 0, 'x'},
+		{s.Monitors, 'O'}, {s.kind() == typePubsub, 'P'}, {s.Queued >= 0, 'x'},
 		{s.waits != waitsForNobody && s.command != nil && s.command.Blocking(), 'b'},
 		{s.Tracks, 't'}, {s.Tracks && s.Broadcast, 'B'}, {s.NoEvict, 'e'}, {s.NoTouch, 'T'},
 	} {
@@ -84,7 +84,7 @@ const (
 // order, and no others: go-redis before 9.19 refuses a line with a field that it does not know.
 // Sessions share their buffers, so the fields about buffers are 0, and fd is -1 as for a client
 // without a socket in Redis.
-func (s *status) line(dst []byte) []byte {
+func (s *clientStatus) line(dst []byte) []byte {
 	text := func(field, value string) { dst = append(append(dst, field...), value...) }
 	number := func(field string, n int64) { dst = strconv.AppendInt(append(dst, field...), n, 10) }
 	number("id=", s.id)
@@ -103,7 +103,7 @@ func (s *status) line(dst []byte) []byte {
 	number(" multi-mem=", int64(s.QueuedBytes))
 	text(" rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=", s.commandName())
 	text(" user=", s.user())
-	number(" redir=", s.Redirection())
+	number(" redir=", s.redirection())
 	number(" resp=", int64(s.Version.Number()))
 	text(" lib-name=", s.LibName)
 	text(" lib-ver=", s.LibVersion)
@@ -111,17 +111,17 @@ func (s *status) line(dst []byte) []byte {
 }
 
 // user is the name that Redis gives to a client that is not logged in, or the client's own.
-func (s *status) user() string { return cmp.Or(s.User, wire.DefaultUser) }
+func (s *clientStatus) user() string { return cmp.Or(s.User, wire.DefaultUser) }
 
-func (s *status) commandName() string {
+func (s *clientStatus) commandName() string {
 	if s.command == nil {
 		return "NULL"
 	}
 	return s.command.Name
 }
 
-// Redirection is the reply to CLIENT GETREDIR.
-func (f *Published) Redirection() int64 {
+// redirection is the reply to CLIENT GETREDIR.
+func (f *published) redirection() int64 {
 	if !f.Tracks {
 		return -1
 	}
