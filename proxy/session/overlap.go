@@ -55,11 +55,12 @@ func (s *Session) MayOverlap(key []byte, args [][]byte) bool {
 
 // Overlap has ask answer a command in a task of its own, which may be on the loop, and returns. The
 // reply comes after those of earlier commands. The functions of all commands begin in their order.
+// They give way to sessions, so that a client with many commands does not delay one with few.
 // key is one of args.
 func (s *Session) Overlap(key []byte, args [][]byte, ask func(context.Context, *Asked)) {
 	a := s.newAsked(key, args)
 	s.asked = append(s.asked, a)
-	started := s.Env.Loop.Go(func(t *loop.Task) (rests bool) {
+	started := s.Env.Loop.GoLater(func(t *loop.Task) (rests bool) {
 		defer func() {
 			if reason := recover(); reason != nil {
 				s.Panicked(reason)

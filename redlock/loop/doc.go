@@ -12,8 +12,9 @@
 //
 // # A round
 //
-// A round reads once from each socket that is ready, at most 32 KiB. Then it calls the functions of
-// Do, runs each task that was unparked, and calls the functions of AtEnd, which complete the batches
+// A round first runs tasks of GoLater that were unparked, few of them if a socket that brings little is ready.
+// It reads once from each socket that is ready, at most 32 KiB. Then it calls the functions of
+// Do, runs each other task that was unparked, and calls the functions of AtEnd, which complete the batches
 // of the round. At last it writes the bytes that each socket has to send. The loop waits for the
 // kernel only if nothing is left to do. Only then does waking it cost another goroutine a system call.
 //

@@ -19,6 +19,7 @@ const (
 	fewLater   = 8        // the same, while sockets that bring little are ready
 	mostLast   = 8        // reads from sockets that end
 	mostTurns  = 64       // functions and turns of tasks
+	fewTurns   = 16       // turns of tasks that give way, between two looks whether somebody waits
 	mostWrites = 1024     // sockets written to
 	calmRounds = 256      // rounds without a socket that brings little before mostLater applies: some 50 ms
 )
@@ -52,6 +53,7 @@ type Loop struct {
 	readingLast  batch[*Socket]
 	funcs        batch[func()]
 	turns        batch[*Task]
+	turnsLater   batch[*Task] // of tasks that give way
 	ends         batch[func()]
 	writing      batch[*Socket]
 	spare        []*coroutine
@@ -67,6 +69,7 @@ type Loop struct {
 type queue struct {
 	funcs   []func()
 	tasks   []*Task
+	later   []*Task // those of GoLater
 	ends    []func()
 	sockets []*Socket
 }
@@ -230,7 +233,7 @@ func (l *Loop) isOver() bool {
 }
 
 func (q *queue) isEmpty() bool {
-	return len(q.funcs)+len(q.tasks)+len(q.ends)+len(q.sockets) == 0
+	return len(q.funcs)+len(q.tasks)+len(q.later)+len(q.ends)+len(q.sockets) == 0
 }
 
 func (l *Loop) closeAll() {
@@ -254,6 +257,7 @@ func (l *Loop) round() {
 // step is a round without news of the kernel.
 func (l *Loop) step() {
 	l.watch.begin()
+	l.runLater()
 	l.readAll()
 	l.runAll()
 	l.writeAll()
@@ -278,7 +282,7 @@ func (l *Loop) await() {
 func (l *Loop) hasWork() bool {
 	return len(l.first)+len(l.ready)+len(l.later)+len(l.last) > 0 ||
 		!l.readingFirst.isEmpty() || !l.reading.isEmpty() || !l.readingLater.isEmpty() || !l.readingLast.isEmpty() ||
-		!l.funcs.isEmpty() || !l.turns.isEmpty() || !l.ends.isEmpty() || !l.writing.isEmpty()
+		!l.funcs.isEmpty() || !l.turns.isEmpty() || !l.turnsLater.isEmpty() || !l.ends.isEmpty() || !l.writing.isEmpty()
 }
 
 // fallAsleep returns false if something is queued.
@@ -342,6 +346,26 @@ func (l *Loop) runAll() {
 			}
 			l.resume(t)
 			n++
+		}
+	}
+}
+
+// runLater resumes tasks that give way, few of them if a socket that brings little is ready. It comes before
+// the reading, so what was asked of the others leaves without waiting for it.
+func (l *Loop) runLater() {
+	l.mu.Lock()
+	l.turnsLater.refill(&l.queued.later)
+	l.mu.Unlock()
+	for n := 1; n <= mostTurns; n++ {
+		t, ok := l.turnsLater.pop()
+		if !ok {
+			return
+		}
+		l.resume(t)
+		if n%fewTurns == 0 {
+			if l.poll.poll(false, l.told); len(l.ready) > 0 {
+				return
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ type Task struct {
 	turn   func(*Task) (rests bool) // the code
 	on     *coroutine               // runs the turn; nil: none has begun, or the task rests
 	signal chan struct{}            // ends a Park away from the loop; made by the first
+	later  bool                     // GoLater began it
 	doing  string
 
 	before, after *Task // in Loop.tasks
@@ -29,12 +30,27 @@ const (
 // Go runs turn as a task of the loop and returns at once. If turn returns true, the task rests: it
 // has no stack until an Unpark, after which the loop calls turn again. Go returns nil if the loop
 // has ended, and then turn is not called.
-func (l *Loop) Go(turn func(*Task) (rests bool)) *Task {
-	t := &Task{loop: l, turn: turn}
-	if !l.enqueue(func(q *queue) { q.tasks = append(q.tasks, t); l.link(t) }) {
+func (l *Loop) Go(turn func(*Task) (rests bool)) *Task { return l.begin(&Task{loop: l, turn: turn}) }
+
+// GoLater is Go for a task that gives way: its turns do not delay those of tasks of Go by more than a few.
+// Tasks of GoLater run in the order in which they were begun or unparked.
+func (l *Loop) GoLater(turn func(*Task) (rests bool)) *Task {
+	return l.begin(&Task{loop: l, turn: turn, later: true})
+}
+
+func (l *Loop) begin(t *Task) *Task {
+	if !l.enqueue(func(q *queue) { q.add(t); l.link(t) }) {
 		return nil
 	}
 	return t
+}
+
+func (q *queue) add(t *Task) {
+	if t.later {
+		q.later = append(q.later, t)
+	} else {
+		q.tasks = append(q.tasks, t)
+	}
 }
 
 // Park returns after an Unpark, or without reason. It returns at once if the task was unparked
@@ -86,7 +102,7 @@ func (t *Task) Unpark() {
 	}
 }
 
-func (t *Task) enqueue() { t.loop.enqueue(func(q *queue) { q.tasks = append(q.tasks, t) }) }
+func (t *Task) enqueue() { t.loop.enqueue(func(q *queue) { q.add(t) }) }
 
 // Yield lets everything else run that is to be done in this round. It does nothing away from the
 // loop.
