@@ -19,6 +19,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock/resp"
 )
@@ -97,8 +98,8 @@ func Check(ctx context.Context, cfg *config.Config, all bool) inspect.Report {
 		if cfg.Locks.Covers(route.AnyDB, pattern) || slices.ContainsFunc(cfg.Ignore, matches) {
 			continue
 		}
-		r.Hazards = append(r.Hazards, inspect.HazardLine{
-			Level: "warning", Kind: "unruled", Detail: found.Pattern,
+		r.Hazards = append(r.Hazards, inspect.Hazard{
+			Hazard: metrics.Hazard{Kind: "unruled", Detail: found.Pattern},
 			Text: fmt.Sprintf("%s: the running proxy has seen keys like these used as locks (%s), and no rule matches them, so they are on the upstream alone; add to locks: %s",
 				found.Pattern, config.Plural(int(found.Uses), "time"), found.Rule),
 		})

@@ -81,9 +81,9 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 			cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: server}
 			cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{server}}
 			for range 2 {
-				upstream, masters := inspect.Servers(t.Context(), cfg)
-				if upstream.Err == nil && upstream.Version != "" || masters[0].Err == nil && masters[0].Version != "" {
-					t.Errorf("it was taken for a server: %+v, %+v", upstream, masters)
+				a := inspect.Ask(t.Context(), cfg)
+				if a.Upstream.Err == nil && a.Upstream.Version != "" || a.Masters[0].Err == nil && a.Masters[0].Version != "" {
+					t.Errorf("it was taken for a server: %+v, %+v", a.Upstream, a.Masters)
 				}
 			}
 			if inspect.Check(t.Context(), cfg, false).Fine {

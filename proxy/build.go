@@ -65,11 +65,12 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	}
 	upstream, masters := p.endpoints(cfg)
 	p.current = config.NewActive(config.NewSettings(cfg, upstream, masters, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
-	p.monitor = inspect.NewMonitor(p.current, p.metrics, p.log)
-	p.hazards = p.monitor.Look(context.Background())
-	if err := inspect.Refused(p.hazards); err != nil {
+	answers := inspect.Ask(context.Background(), cfg)
+	if err := inspect.Refused(answers.Hazards()); err != nil {
 		return err
 	}
+	p.blank = answers.NoMarkers()
+	p.monitor = inspect.NewMonitor(context.Background(), p.current, p.metrics, p.log, answers)
 	if p.locker, err = redlock.New(p.lockerConfig(cfg, masters)); err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ type Proxy struct {
 	unruled     *unruled.Watch
 	operators   *console.Console
 	monitor     *inspect.Monitor
-	hazards     []inspect.Hazard // found at the start
+	blank       bool // no master had a marker at the start
 	server      *server.Server
 	loop        *loop.Loop // runs the sessions, and reads and writes all connections
 	endLoop     func()     // ends it and waits for it
@@ -102,7 +102,7 @@ func (p *Proxy) Banner() string {
 	}
 	cfg := p.current.Load().Config
 	begins := time.Now().Add(cfg.RestartDelay + time.Second)
-	return banner(cfg, p.addresses(), admin, newSetUntil(p.locker.Status(), p.monitor.NoMarkers() && !cfg.NewSet, begins))
+	return banner(cfg, p.addresses(), admin, newSetUntil(p.locker.Status(), p.blank && !cfg.NewSet, begins))
 }
 
 // newSetUntil returns the time when the masters of a new set can grant locks. It returns zero if the
@@ -154,11 +154,9 @@ func (p *Proxy) Serve(ctx context.Context) error {
 			}
 		})
 	}
-	p.monitor.Report(p.hazards)
 	cfg := p.current.Load().Config
 	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.EmbeddedServers()) > 0)
 	running.Go(func() { p.monitor.Run(work) })
-	running.Go(func() { p.monitor.WatchUpstream(work) })
 	running.Go(func() { p.journal.Watch(p.lives, p.locker.Status) })
 	var failure error
 	select {

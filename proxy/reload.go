@@ -116,14 +116,14 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	if err != nil {
 		return nil, err
 	}
-	upstream, masters := inspect.Servers(ctx, next)
+	answers := inspect.Ask(ctx, next)
 	if err := p.mayReload(ctx); err != nil {
 		return nil, err
 	}
-	if err := inspect.Refused(inspect.Hazards(next, upstream, masters)); err != nil {
+	if err := inspect.Refused(answers.Hazards()); err != nil {
 		return nil, err
 	}
-	if err := refusedBy(plan, next, upstream, masters); err != nil {
+	if err := refusedBy(plan, answers); err != nil {
 		return nil, err
 	}
 	if !moveKeys {
@@ -136,6 +136,7 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 		return nil, err
 	}
 	p.apply(next, upstreamEntry, masterEntries, time.Now())
+	p.monitor.Use(answers)
 	return plan.Changes, nil
 }
 
@@ -157,7 +158,8 @@ func (p *Proxy) refusedMove(next *config.Config, now time.Time) error {
 }
 
 // refusedBy returns the servers' problems that forbid the plan, or nil if there are none.
-func refusedBy(plan config.Plan, next *config.Config, upstream *inspect.Facts, masters []inspect.Facts) error {
+func refusedBy(plan config.Plan, answers inspect.Answers) error {
+	next := answers.Config
 	var refused config.Error
 	judge := func(key string, f *inspect.Facts, isNew bool) {
 		var answer redis.Error // the server answered; any other error is the network's
@@ -169,11 +171,11 @@ func refusedBy(plan config.Plan, next *config.Config, upstream *inspect.Facts, m
 			refused = append(refused, next.Problem(key, "%s does not accept the new credentials: %v", f.Name, f.Err))
 		}
 	}
-	if upstream != nil {
-		judge("upstream", upstream, plan.NewUpstream)
+	if answers.Upstream != nil {
+		judge("upstream", answers.Upstream, plan.NewUpstream)
 	}
-	for i := range masters {
-		judge(fmt.Sprintf("masters[%d]", i), &masters[i], i == plan.Replaced || i >= plan.Added)
+	for i := range answers.Masters {
+		judge(fmt.Sprintf("masters[%d]", i), &answers.Masters[i], i == plan.Replaced || i >= plan.Added)
 	}
 	if len(refused) > 0 {
 		return refused
@@ -200,7 +202,6 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 	p.scripts.SetLimits(int(next.Limits.Scripts), int(next.Limits.LockCommand))
 	p.server.Reloaded(p.current.Load())
 	p.level.Set(next.Log.SlogLevel())
-	p.monitor.Soon()
 	if p.current.Load().Router.Generation != was.Router.Generation {
 		p.log.Warn("lock rules moved keys; give every proxy the same rules before these keys can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}

@@ -59,7 +59,7 @@ func TestReloadAsksTheServers(t *testing.T) {
 		}
 		masters := []inspect.Facts{{Name: "a:1"}, {Name: "b:1", Err: row.second}, {Name: "c:1"}}
 		got := ""
-		if err := refusedBy(plan, next, &inspect.Facts{Name: "up:1", Err: row.up}, masters); err != nil {
+		if err := refusedBy(plan, inspect.Answers{Config: next, Upstream: &inspect.Facts{Name: "up:1", Err: row.up}, Masters: masters}); err != nil {
 			got = err.Error()
 		}
 		if got != row.want {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,65 +21,63 @@ import (
 type Report struct {
 	// Fine tells whether the proxy would serve locks safely. It stays true with warnings
 	// alone. It is false if a server is unreachable or may not vote.
-	Fine          bool         `json:"fine"`
-	Configuration string       `json:"configuration"` // the file
-	Settings      settingList  `json:"settings"`      // those without a default, or with another value
-	Servers       []ServerLine `json:"servers"`       // the upstream first
-	Notes         []string     `json:"notes"`         // on Sentinels, then on markers and users
-	Hazards       []HazardLine `json:"hazards"`
+	Fine          bool        `json:"fine"`
+	Configuration string      `json:"configuration"` // the file
+	Settings      settingList `json:"settings"`      // those without a default, or with another value
+	Servers       []Facts     `json:"servers"`       // the upstream first
+	Notes         []string    `json:"notes"`         // on Sentinels, then on markers and users
+	Hazards       []Hazard    `json:"hazards"`
 
 	all       bool // Settings has all settings
 	sentinels int  // the number of notes on Sentinels, which come first
 }
 
-// A ServerLine is one server. A field is empty or 0 if the server did not report it.
-type ServerLine struct {
-	Server      string `json:"server"` // upstream, master 1
-	Address     string `json:"address"`
-	TLS         bool   `json:"tls"`
-	State       string `json:"state"` // for the upstream: reachable or unreachable
-	Product     string `json:"product"`
-	Version     string `json:"version"`
-	Role        string `json:"role"`
-	Cluster     bool   `json:"cluster"`
-	Databases   int    `json:"databases"`
-	Policy      string `json:"maxmemory_policy"`
-	Persistence string `json:"persistence"`
-	RunID       string `json:"run_id"`
-}
-
-// A HazardLine is a Hazard in words. Kind, Server and Detail are the labels of
-// the metric redlock_hazards.
-type HazardLine struct {
-	Level  string `json:"level"` // warning or error
-	Kind   string `json:"kind"`
-	Server string `json:"server"` // its address
-	Detail string `json:"detail"`
-	Text   string `json:"text"`
-}
-
 // Check asks every server about itself and changes nothing there. It leaves out settings
 // with their default values, unless all is true.
 func Check(ctx context.Context, cfg *config.Config, all bool) Report {
-	upstream, masters := Servers(ctx, cfg)
-	markers, found := markerLines(cfg, masters)
-	hazards := slices.Concat(Hazards(cfg, upstream, masters), openHazards(cfg), slowHazards(cfg), reusePortHazards(cfg, migrateSetting), found)
-	r := Report{Fine: true, Configuration: cfg.Source, Settings: cfg.Show(all), Servers: serverLines(upstream, masters, hazards), all: all}
-	r.Notes = sentinelLines(upstream, masters)
+	a := Ask(ctx, cfg)
+	markers, found := a.markerLines()
+	hazards := hazardList(a.Hazards())
+	hazards.settings(cfg, migrateSetting)
+	r := Report{Configuration: cfg.Source, Settings: cfg.Show(all), Notes: []string{}, Hazards: append(hazardList{}, append(hazards, found...)...), all: all}
+	r.Servers = a.servers(r.Hazards)
+	for _, f := range r.Servers {
+		if s := f.sentinels; s.Asked > 0 {
+			text := fmt.Sprintf("%s is managed by %s, of which %d answer", f.called(), config.Plural(s.Asked, "Sentinel"), s.Answered)
+			if s.Master != "" {
+				text += fmt.Sprintf(": the master is %s (named by %d), with %s", s.Master, s.Named[s.Master], config.Plural(s.Replicas, "replica"))
+			}
+			r.Notes = append(r.Notes, text)
+		}
+	}
 	r.sentinels = len(r.Notes)
 	r.Notes = append(r.Notes, markers...)
 	if cfg.Auth.Upstream || len(cfg.Auth.Users) > 0 {
 		r.Notes = append(r.Notes, "users: each one who may use locks is trusted with all lock keys, because a script reaches every key of a master, as on one Redis")
 	}
-	r.Hazards = []HazardLine{}
-	for _, h := range hazards {
-		level := "warning"
-		if h.level != hazardWarning {
-			level, r.Fine = "error", false
-		}
-		r.Hazards = append(r.Hazards, HazardLine{level, h.kind, h.server, h.detail, h.text})
-	}
+	r.Fine = !slices.ContainsFunc(r.Hazards, func(h Hazard) bool { return h.Level != hazardWarning })
 	return r
+}
+
+// servers are the rows of a Report. A master has the state that a process would give it if that started now.
+func (a Answers) servers(hazards []Hazard) []Facts {
+	states := statesOf(a.Masters)
+	list := slices.Clone(a.all())
+	for i := range list {
+		f := &list[i]
+		mustNot := func(h Hazard) bool { return h.Server == f.Name && h.Level != hazardWarning }
+		switch {
+		case f.Err != nil:
+			f.State = redlock.Unreachable.String()
+		case i < len(list)-len(states):
+			f.State = "reachable"
+		case slices.ContainsFunc(hazards, mustNot):
+			f.State = redlock.Rejected.String()
+		default:
+			f.State = states[i-len(list)+len(states)].State.String()
+		}
+	}
+	return append([]Facts{}, list...)
 }
 
 // WriteJSON writes the report as one JSON object.
@@ -110,71 +109,17 @@ func (r Report) WriteText(w io.Writer) {
 		fmt.Fprintln(w, "no hazards found")
 	}
 	for _, hazard := range r.Hazards {
-		fmt.Fprintf(w, "%-8s %s\n", hazard.Level+":", hazard.Text)
+		fmt.Fprintf(w, "%-8s %s\n", hazard.Level.String()+":", hazard.Text)
 	}
-}
-
-// sentinelLines returns one line for each server that Sentinels manage.
-func sentinelLines(upstream *Facts, masters []Facts) []string {
-	lines := []string{}
-	for _, f := range allServers(upstream, masters) {
-		if line := f.sentinelLine(); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-func allServers(upstream *Facts, masters []Facts) []Facts {
-	if upstream == nil {
-		return masters
-	}
-	return append([]Facts{*upstream}, masters...)
-}
-
-func serverLines(upstream *Facts, masters []Facts, hazards []Hazard) []ServerLine {
-	states := masterStates(masters, hazards)
-	if upstream != nil {
-		state := "reachable"
-		if upstream.Err != nil {
-			state = redlock.Unreachable.String()
-		}
-		states = append([]string{state}, states...)
-	}
-	lines := []ServerLine{}
-	for i, f := range allServers(upstream, masters) {
-		lines = append(lines, ServerLine{
-			Server: f.title, Address: f.Name, TLS: f.encrypted, State: states[i],
-			Product: f.product, Version: f.Version, Role: f.role, Cluster: f.cluster, Databases: f.databases,
-			Policy: f.policy, Persistence: f.persistence, RunID: f.runID,
-		})
-	}
-	return lines
-}
-
-// masterStates returns the states that a process would give the masters if it started
-// now.
-func masterStates(masters []Facts, hazards []Hazard) []string {
-	standings := statesOf(masters)
-	states := make([]string, len(masters))
-	for i, f := range masters {
-		state := standings[i].State
-		mustNot := func(h Hazard) bool { return h.server == f.Name && h.level != hazardWarning }
-		if f.Err == nil && slices.ContainsFunc(hazards, mustNot) {
-			state = redlock.Rejected
-		}
-		states[i] = state.String()
-	}
-	return states
 }
 
 // writeServers writes one row for each server.
-func writeServers(w io.Writer, servers []ServerLine) {
+func writeServers(w io.Writer, servers []Facts) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
 	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tPERSISTENCE\tRUN_ID")
 	for _, s := range servers {
-		address, version, role, databases := s.Address, s.Version, s.Role, ""
+		address, version, role, databases := s.Name, s.Version, s.Role, ""
 		if s.TLS {
 			address += endpoint.TLSMark
 		}
@@ -187,7 +132,30 @@ func writeServers(w io.Writer, servers []ServerLine) {
 		if s.Databases > 0 {
 			databases = strconv.Itoa(s.Databases)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Server, address, s.State,
-			orDash(version), orDash(role), orDash(databases), orDash(s.Policy), orDash(s.Persistence), orDash(shortRunID(s.RunID)))
+		cells := []string{s.Title, address, s.State, version, role, databases, s.Policy, s.Persistence, shortRunID(s.RunID)}
+		for i, cell := range cells {
+			cells[i] = cmp.Or(cell, "-")
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
+}
+
+// settingList has settings in the order of the file.
+type settingList []config.Shown
+
+func (l settingList) write(w io.Writer) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	for _, s := range l {
+		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.Value)
+	}
+}
+
+// MarshalJSON makes one object with a member for each setting.
+func (l settingList) MarshalJSON() ([]byte, error) {
+	values := map[string]string{}
+	for _, s := range l {
+		values[s.Name] = s.Value
+	}
+	return json.Marshal(values)
 }

@@ -93,9 +93,8 @@ func TestCheckAsksLiveServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	current := config.NewActive(config.NewSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
-	s := NewMonitor(current, meter, slog.New(slog.DiscardHandler))
 	before := current.Load().Router
-	s.Look(t.Context())
+	s := NewMonitor(t.Context(), current, meter, slog.New(slog.DiscardHandler), Ask(t.Context(), cfg))
 	if s.Databases() != 20 || s.Version() == "" || s.Version() == embedded.Version {
 		t.Errorf("the monitor found %d databases and version %q", s.Databases(), s.Version())
 	}
@@ -103,7 +102,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if after == before {
 		t.Error("the upstream's commands were not learnt")
 	}
-	if s.Look(t.Context()); current.Load().Router != after {
+	if s.learn(t.Context(), s.known.again(t.Context())); current.Load().Router != after {
 		t.Error("the commands of the same run were learnt again")
 	}
 }
@@ -137,11 +136,11 @@ func TestCheckExplains(t *testing.T) {
 
 func TestServerTable(t *testing.T) {
 	_, upstream, masters := testServers(2)
-	masters[0].persistence = describePersistence(true, true)
-	masters[1] = Facts{title: "master 2", Name: "m2:6379", Err: errors.New("x")}
+	masters[0].Persistence = "aof, rdb"
+	masters[1] = Facts{Title: "master 2", Name: "m2:6379", Err: errors.New("x")}
 	masters[0].marker = markerFacts{text: strings.NewReplacer("1/3", "1/2", "1,1,2@m3:6379", "1,1").Replace(fmt.Sprintf(testMarker, 1, 1, 0))}
 	var b strings.Builder
-	writeServers(&b, serverLines(upstream, masters, nil))
+	writeServers(&b, Answers{Upstream: upstream, Masters: masters}.servers(nil))
 	want := `SERVER    ADDRESS  STATE        VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  PERSISTENCE  RUN_ID
 upstream  up:6379  reachable    redis 7.0.15  master  16         noeviction        -            up
 master 1  m1:6379  voting       redis 7.0.15  master  16         noeviction        aof, rdb     run-id-o
@@ -157,7 +156,7 @@ func TestReportAsJSON(t *testing.T) {
 	_, _, masters := testServers(1)
 	report := Report{
 		Fine: true, Configuration: "f.yaml", Settings: settingList{{Name: "masters", Value: "m1:6379"}, {Name: "admin", Value: "-"}},
-		Servers: serverLines(nil, masters, nil), Notes: []string{"a note"}, Hazards: []HazardLine{{"warning", "rights", "m1:6379", "kill", "words"}},
+		Servers: Answers{Masters: masters}.servers(nil), Notes: []string{"a note"}, Hazards: []Hazard{{hazardWarning, metrics.Hazard{Kind: "rights", Server: "m1:6379", Detail: "kill"}, "words"}},
 	}
 	var text strings.Builder
 	if err := report.WriteJSON(&text); err != nil {

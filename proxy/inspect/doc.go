@@ -4,20 +4,18 @@
 //
 // # From question to judgement
 //
-// Servers asks all servers at once and returns Facts (facts.go): version, role, limits,
-// persistence, and the answers of a server's Sentinels (sentinels.go). Facts of a master
-// also have its marker (markers.go) and the commands that it denies the proxy
-// (rights.go). Hazards judges the configuration and the facts together (hazards.go).
-// Hazards asks no server, so tests of its rules need none. Refused picks the hazards
-// with which the proxy must not run.
+// Ask asks all servers at once and returns Answers (facts.go): version, role, limits, persistence, what a
+// server's Sentinels say, and of a master its marker (markers.go) and the commands that it denies the proxy
+// (rights.go). Answers.Hazards judges them and the configuration (hazards.go). It asks no server, so tests of
+// its rules need none. Refused picks the hazards with which the proxy must not run.
 //
-// A Monitor does this for a running process (monitor.go). It asks each master until that has answered
-// once. What a master tells later, package redlock hears with its connections and probes, and has the states
-// of the masters. The Monitor neither asks for that again, nor judges it. It keeps the version and the
-// databases that sessions show to clients. It teaches the router the commands that only
-// this upstream knows. It shows the other hazards as metrics and logs each new one. It asks the upstream every
-// 30 s, and at once when the upstream goes away or comes back (upstream.go), because nobody else does.
-// Check does the work of -check (check.go, settings.go).
+// A Monitor has the answers of a running process: those of the start, and then those of each reload
+// (monitor.go). It asks a master again only if that has not answered. What a master tells later, package
+// redlock hears with its connections and probes, and has the states of the masters. The Monitor neither asks
+// for that again, nor judges it. It keeps the version and the databases that sessions show to clients. It
+// teaches the router the commands that only this upstream knows. It shows the other hazards as metrics and
+// logs each new one. It asks the upstream every 30 s, and at once when its connection ends, because nobody
+// else does. Check does the work of -check (check.go).
 //
 // # What a caller may rely on
 //
@@ -32,9 +30,9 @@
 //
 // # Who owns what
 //
-// Facts and hazards belong to the caller, and the package does not change them later.
-// Servers waits for all goroutines that it starts. A Monitor starts none: Run uses the
-// caller's goroutine. A Monitor has no mutex. The parts that other goroutines may read
-// are atomic.
+// Answers and hazards belong to the caller, and the package does not change them later.
+// Ask waits for all goroutines that it starts. Run uses the caller's goroutine, and starts one that waits
+// for the end of the upstream's connection, and ends before Run. A Monitor has no mutex. The parts that
+// other goroutines may read are atomic.
 // The package knows no session.
 package inspect

@@ -20,129 +20,111 @@ import (
 // inspectTimeout bounds all questions to one server together.
 const inspectTimeout = 2 * time.Second
 
-// Facts are the answers of one server about itself.
+// Answers are what the servers of a configuration said about themselves.
+type Answers struct {
+	Config   *config.Config
+	Upstream *Facts  // nil: there is none outside the process
+	Masters  []Facts // in the configuration's order
+}
+
+// Facts are the answers of one server, and a row of -check. What it did not say is empty or 0.
 type Facts struct {
-	title     string // upstream, master 1
-	Name      string
-	encrypted bool
-	Err       error  // why the server cannot be used: unreachable, or it refused the login
-	Version   string // redis_version, which clients see
-	product   string // redis, or what the server calls itself
-	role      string
-	runID     string
-	cluster   bool
-	maxmemory bool   // a limit is set
-	policy    string // maxmemory_policy, the action at that limit
-	unsaved   bool   // it refuses writes, because it cannot write to its disk
-	// appendOnly means that the server writes a log of all changes to disk.
-	appendOnly bool
-	databases  int   // 0: unknown
-	untold     error // why it refused INFO; then it is only known that it answers
-	sentinels  endpoint.SentinelReport
+	Title       string `json:"server"` // upstream, master 1
+	Name        string `json:"address"`
+	TLS         bool   `json:"tls"`
+	State       string `json:"state"`   // set in a Report; of the upstream: reachable or unreachable
+	Product     string `json:"product"` // redis, or what the server calls itself
+	Version     string `json:"version"` // redis_version, which clients see
+	Role        string `json:"role"`
+	Cluster     bool   `json:"cluster"`
+	Databases   int    `json:"databases"`
+	Policy      string `json:"maxmemory_policy"` // the action at the memory limit
+	Persistence string `json:"persistence"`      // of a master: aof, rdb, both or none
+	RunID       string `json:"run_id"`
+
+	Err       error `json:"-"` // why the server cannot be used: unreachable, or it refused the login
+	untold    error // why it refused INFO; then it is only known that it answers
+	maxmemory bool  // a limit is set
+	unsaved   bool  // it refuses writes, because it cannot write to its disk
+	sentinels endpoint.SentinelReport
 
 	// For masters only.
-	persistence string // aof, rdb, both or none; empty: unknown
-	missing     []missingRight
-	refusal     string // why it refuses to take locks; empty if it does not
-	marker      markerFacts
+	appendOnly bool // it writes a log of all changes to disk
+	missing    []missingRight
+	refusal    string // why it refuses to take locks; empty if it does not
+	marker     markerFacts
 }
 
-// Servers asks all servers at once about themselves, for about 2 s at most, and changes
-// nothing on them. It sets Err for a server that does not answer. masters keep the
-// configuration's order. upstream is nil if there is none outside the process.
-func Servers(ctx context.Context, cfg *config.Config) (upstream *Facts, masters []Facts) {
-	return askServers(ctx, cfg, nil)
-}
-
-// askServers is Servers, but does not ask the masters whose answers are known.
-func askServers(ctx context.Context, cfg *config.Config, known map[string]Facts) (upstream *Facts, masters []Facts) {
-	var asking sync.WaitGroup
+// Ask asks all servers at once about themselves, for about 2 s at most, and changes
+// nothing on them. It sets Err for a server that does not answer.
+func Ask(ctx context.Context, cfg *config.Config) Answers {
+	a := Answers{Config: cfg, Masters: make([]Facts, len(cfg.Masters.Servers))}
 	if cfg.Upstream.Kind == config.UpstreamServer {
-		upstream = &Facts{title: "upstream", Name: cfg.Upstream.Server.Name, encrypted: cfg.Upstream.Server.TLS != nil}
-		asking.Go(func() { upstream.ask(ctx, cfg.Upstream.Server) })
+		a.Upstream = newFacts("upstream", cfg.Upstream.Server)
 	}
-	masters = make([]Facts, len(cfg.Masters.Servers))
 	for i, server := range cfg.Masters.Servers {
-		masters[i] = Facts{title: "master " + strconv.Itoa(i+1), Name: server.Name, encrypted: server.TLS != nil}
-		if old, ok := known[masters[i].id()]; ok && old.Err == nil {
-			masters[i] = old
-			continue
+		a.Masters[i] = *newFacts("master "+strconv.Itoa(i+1), server)
+		a.Masters[i].Err = errors.New("not asked yet")
+	}
+	return a.again(ctx)
+}
+
+func newFacts(title string, server endpoint.Endpoint) *Facts {
+	return &Facts{Title: title, Name: server.Name, TLS: server.TLS != nil}
+}
+
+// again asks the upstream, and the masters that have not answered. If the upstream does not answer, what
+// it said before may still be so.
+func (a Answers) again(ctx context.Context) Answers {
+	var asking sync.WaitGroup
+	if before := a.Upstream; before != nil {
+		a.Upstream = newFacts("upstream", a.Config.Upstream.Server)
+		asking.Go(func() {
+			if a.Upstream.ask(ctx, a.Config.Upstream.Server, nil); a.Upstream.Err != nil {
+				failed := *before
+				failed.Err = a.Upstream.Err
+				*a.Upstream = failed
+			}
+		})
+	}
+	a.Masters = slices.Clone(a.Masters)
+	for i, server := range a.Config.Masters.Servers {
+		if f := &a.Masters[i]; f.Err != nil {
+			*f = *newFacts(f.Title, server)
+			asking.Go(func() {
+				f.ask(ctx, server, func(ctx context.Context, client *redis.Client) error {
+					return f.askMaster(ctx, client, a.Config.Locks)
+				})
+			})
 		}
-		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks) })
 	}
 	asking.Wait()
-	return upstream, masters
+	return a
 }
 
-// id tells the servers apart in one process. The upstream may be a master, too.
-func (f *Facts) id() string { return f.title + " " + f.Name }
+// all are the facts of all servers, the upstream's first.
+func (a Answers) all() []Facts {
+	if a.Upstream == nil {
+		return a.Masters
+	}
+	return append([]Facts{*a.Upstream}, a.Masters...)
+}
 
-func (f *Facts) ask(ctx context.Context, server endpoint.Endpoint) {
+// ask asks one server. more asks what matters for a master only.
+func (f *Facts) ask(ctx context.Context, server endpoint.Endpoint, more func(context.Context, *redis.Client) error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	f.sentinels = server.AskSentinels(ctx)
 	client := redis.NewClient(server.Options())
 	defer client.Close()
-	f.askWith(ctx, client)
+	f.askAnyServer(ctx, client)
+	if f.Err == nil && more != nil {
+		f.Err = more(ctx, client)
+	}
 	f.Err = server.Explain(f.Err)
 }
 
-// askMaster is ask, with more questions that matter only for a master.
-func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules route.Rules) {
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
-	defer cancel()
-	f.sentinels = server.AskSentinels(ctx)
-	client := redis.NewClient(server.Options())
-	defer client.Close()
-	if f.askWith(ctx, client); f.Err == nil {
-		f.missing, f.Err = askRights(ctx, client, rules)
-	}
-	if f.Err != nil {
-		f.Err = server.Explain(f.Err)
-		return
-	}
-	if !slices.ContainsFunc(f.missing, func(r missingRight) bool { return r.vital }) {
-		f.refusal = askWrite(ctx, client)
-	}
-	text, err := client.Get(ctx, redlock.MarkerKey).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		f.marker.unread = err
-	}
-	f.marker.text = text
-	if now, err := client.Time(ctx).Result(); err == nil {
-		f.marker.clock = now
-	}
-	if saves, err := client.ConfigGet(ctx, "save").Result(); err == nil {
-		f.persistence = describePersistence(f.appendOnly, saves["save"] != "")
-	}
-}
-
-// askWrite returns why a master refuses to take locks, or an empty text.
-func askWrite(ctx context.Context, client *redis.Client) string {
-	var command []any
-	for _, arg := range redlock.WriteProbe() {
-		command = append(command, arg)
-	}
-	var refusal redis.Error
-	if err := client.Do(ctx, command...).Err(); errors.As(err, &refusal) && refusal != redis.Nil {
-		return redlock.Refusal(refusal.Error())
-	}
-	return ""
-}
-
-func describePersistence(appendOnly, snapshots bool) string {
-	switch {
-	case appendOnly && snapshots:
-		return "aof, rdb"
-	case appendOnly:
-		return "aof"
-	case snapshots:
-		return "rdb"
-	}
-	return "none"
-}
-
-func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
+func (f *Facts) askAnyServer(ctx context.Context, client *redis.Client) {
 	f.Err = client.Ping(ctx).Err()
 	if f.unsaved = f.Err != nil && strings.HasPrefix(f.Err.Error(), "MISCONF"); f.unsaved {
 		f.Err = nil // it refuses PING as it refuses writes, and answers all other questions
@@ -161,8 +143,38 @@ func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
 	f.learn(info)
 	// Managed servers often forbid CONFIG. Then the number is unknown.
 	if settings, err := client.ConfigGet(ctx, "databases").Result(); err == nil {
-		f.databases, _ = strconv.Atoi(settings["databases"])
+		f.Databases, _ = strconv.Atoi(settings["databases"])
 	}
+}
+
+func (f *Facts) askMaster(ctx context.Context, client *redis.Client, rules route.Rules) (err error) {
+	if f.missing, err = askRights(ctx, client, rules); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(f.missing, func(r missingRight) bool { return r.vital }) {
+		f.refusal = askWrite(ctx, client)
+	}
+	if f.marker.text, err = client.Get(ctx, redlock.MarkerKey).Result(); !errors.Is(err, redis.Nil) {
+		f.marker.unread = err
+	}
+	f.marker.clock, _ = client.Time(ctx).Result()
+	if saves, err := client.ConfigGet(ctx, "save").Result(); err == nil {
+		f.Persistence = map[[2]bool]string{{true, true}: "aof, rdb", {true, false}: "aof", {false, true}: "rdb", {}: "none"}[[2]bool{f.appendOnly, saves["save"] != ""}]
+	}
+	return nil
+}
+
+// askWrite returns why a master refuses to take locks, or an empty text.
+func askWrite(ctx context.Context, client *redis.Client) string {
+	var command []any
+	for _, arg := range redlock.WriteProbe() {
+		command = append(command, arg)
+	}
+	var refusal redis.Error
+	if err := client.Do(ctx, command...).Err(); errors.As(err, &refusal) && refusal != redis.Nil {
+		return redlock.Refusal(refusal.Error())
+	}
+	return ""
 }
 
 // refusedPassword returns the error of a server that has no password, if its URL has one. The
@@ -186,19 +198,19 @@ func (f *Facts) learn(info string) {
 			fields[name] = value
 		}
 	}
-	f.product, f.Version = "redis", fields["redis_version"]
+	f.Product, f.Version = "redis", fields["redis_version"]
 	if name := fields["server_name"]; name != "" {
-		f.product = name
+		f.Product = name
 	}
-	f.role, f.runID = fields["role"], fields["run_id"]
-	f.cluster = fields["redis_mode"] == "cluster" || fields["cluster_enabled"] == "1"
+	f.Role, f.RunID = fields["role"], fields["run_id"]
+	f.Cluster = fields["redis_mode"] == "cluster" || fields["cluster_enabled"] == "1"
 	f.maxmemory = fields["maxmemory"] != "" && fields["maxmemory"] != "0"
-	f.policy = fields["maxmemory_policy"]
+	f.Policy = fields["maxmemory_policy"]
 	f.appendOnly = fields["aof_enabled"] == "1"
 }
 
 // isReplica tells whether the server says that it is a replica.
-func (f Facts) isReplica() bool { return f.Err == nil && f.untold == nil && f.role != "master" }
+func (f Facts) isReplica() bool { return f.Err == nil && f.untold == nil && f.Role != "master" }
 
 // mayEvict tells whether the server may evict locks when its memory is full.
-func (f Facts) mayEvict() bool { return f.maxmemory && f.policy != "noeviction" }
+func (f Facts) mayEvict() bool { return f.maxmemory && f.Policy != "noeviction" }

@@ -12,6 +12,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/route"
 )
 
@@ -20,13 +21,13 @@ func testServers(n int) (*config.Config, *Facts, []Facts) {
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: endpoint.Endpoint{Name: "up:6379", Network: "tcp", Address: "up:6379"}}
 	cfg.Masters = config.Masters{}
-	upstream := &Facts{title: "upstream", Name: "up:6379", product: "redis", Version: "7.0.15", role: "master", runID: "up", databases: 16, policy: "noeviction"}
+	upstream := &Facts{Title: "upstream", Name: "up:6379", Product: "redis", Version: "7.0.15", Role: "master", RunID: "up", Databases: 16, Policy: "noeviction"}
 	var masters []Facts
 	for i := range n {
 		name := fmt.Sprintf("m%d:6379", i+1)
 		cfg.Masters.Servers = append(cfg.Masters.Servers, endpoint.Endpoint{Name: name, Network: "tcp", Address: name})
 		facts := *upstream
-		facts.title, facts.Name, facts.runID = fmt.Sprintf("master %d", i+1), name, fmt.Sprintf("run-id-of-%d", i+1)
+		facts.Title, facts.Name, facts.RunID = fmt.Sprintf("master %d", i+1), name, fmt.Sprintf("run-id-of-%d", i+1)
 		masters = append(masters, facts)
 	}
 	return cfg, upstream, masters
@@ -41,76 +42,76 @@ func TestHazards(t *testing.T) {
 	}{
 		{name: "all is well", masters: 3},
 		{name: "five", masters: 5},
-		{name: "one", masters: 1, want: []Hazard{{level: hazardWarning, text: "1 master: no master may fail; use 3 or 5"}}},
-		{name: "two", masters: 2, want: []Hazard{{level: hazardWarning, text: "2 masters: no master may fail; use 3 or 5"}}},
-		{name: "even", masters: 4, want: []Hazard{{level: hazardWarning, text: "4 masters: only 1 may fail, as with 3, and a lock needs 3 answers instead of 2; use 3 or 5"}}},
-		{name: "six", masters: 6, want: []Hazard{{level: hazardWarning, text: "6 masters: only 2 may fail, as with 5, and a lock needs 4 answers instead of 3; use 5 or 7"}}},
+		{name: "one", masters: 1, want: []Hazard{{Level: hazardWarning, Text: "1 master: no master may fail; use 3 or 5"}}},
+		{name: "two", masters: 2, want: []Hazard{{Level: hazardWarning, Text: "2 masters: no master may fail; use 3 or 5"}}},
+		{name: "even", masters: 4, want: []Hazard{{Level: hazardWarning, Text: "4 masters: only 1 may fail, as with 3, and a lock needs 3 answers instead of 2; use 3 or 5"}}},
+		{name: "six", masters: 6, want: []Hazard{{Level: hazardWarning, Text: "6 masters: only 2 may fail, as with 5, and a lock needs 4 answers instead of 3; use 5 or 7"}}},
 		{name: "upstream away", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
-			*u = Facts{title: u.title, Name: u.Name, Err: errors.New("refused")}
-		}, want: []Hazard{{level: hazardAbsent, text: "the upstream (up:6379) cannot be used: refused"}}},
+			*u = Facts{Title: u.Title, Name: u.Name, Err: errors.New("refused")}
+		}, want: []Hazard{{Level: hazardAbsent, Text: "the upstream (up:6379) cannot be used: refused"}}},
 		{name: "a minority away", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[1].Err = errors.New("refused")
-		}, want: []Hazard{{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: refused"}}},
+		}, want: []Hazard{{Level: hazardAbsent, Text: "master 2 (m2:6379) cannot be used: refused"}}},
 		{name: "a majority away", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].Err, m[1].Err = errors.New("a"), errors.New("b")
 		}, want: []Hazard{
-			{level: hazardAbsent, text: "master 1 (m1:6379) cannot be used: a"},
-			{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: b"},
-			{level: hazardAbsent, text: "1 of 3 masters can be used, 2 are needed to decide a lock"},
+			{Level: hazardAbsent, Text: "master 1 (m1:6379) cannot be used: a"},
+			{Level: hazardAbsent, Text: "master 2 (m2:6379) cannot be used: b"},
+			{Level: hazardAbsent, Text: "1 of 3 masters can be used, 2 are needed to decide a lock"},
 		}},
 		{name: "one server twice", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
-			m[2].runID = m[0].runID
-		}, want: []Hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are the same server (run_id run-id-o); one server has one vote"}}},
+			m[2].RunID = m[0].RunID
+		}, want: []Hazard{{Level: hazardRefused, Text: "master 1 (m1:6379) and master 3 (m3:6379) are the same server (run_id run-id-o); one server has one vote"}}},
 		{name: "a replica", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
-			m[0].role = "slave"
-		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) is a replica, so it must not vote: its own master can overwrite its data; list independent servers"}}},
+			m[0].Role = "slave"
+		}, want: []Hazard{{Level: hazardAbsent, Text: "master 1 (m1:6379) is a replica, so it must not vote: its own master can overwrite its data; list independent servers"}}},
 		{name: "a cluster", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
-			m[0].cluster = true
-		}, want: []Hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
+			m[0].Cluster = true
+		}, want: []Hazard{{Level: hazardRefused, Text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
 		{name: "an upstream in cluster mode", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
-			u.cluster = true
-		}, want: []Hazard{{level: hazardRefused, text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and cluster clients would bypass the proxy; use an upstream without cluster mode"}}},
+			u.Cluster = true
+		}, want: []Hazard{{Level: hazardRefused, Text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and cluster clients would bypass the proxy; use an upstream without cluster mode"}}},
 		{name: "evicting", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
-			m[0].maxmemory, m[0].policy = true, "volatile-lru"
+			m[0].maxmemory, m[0].Policy = true, "volatile-lru"
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
-			m[2].policy = "volatile-lru" // without a limit: never full
-		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
+			m[2].Policy = "volatile-lru" // without a limit: never full
+		}, want: []Hazard{{Level: hazardAbsent, Text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
 		{name: "refusing writes", masters: 3, change: func(_ *config.Config, u *Facts, m []Facts) {
-			u.unsaved, m[0].refusal, m[1].role, m[1].refusal = true, "it is full", "slave", "it is read-only"
+			u.unsaved, m[0].refusal, m[1].Role, m[1].refusal = true, "it is full", "slave", "it is read-only"
 		}, want: []Hazard{
-			{level: hazardWarning, text: "the upstream (up:6379) cannot write to its disk, so it refuses writes; its log says why"},
-			{level: hazardAbsent, text: "master 1 (m1:6379) does not vote: it is full"},
-			{level: hazardAbsent, text: "master 2 (m2:6379) is a replica, so it must not vote: its own master can overwrite its data; list independent servers"},
+			{Level: hazardWarning, Text: "the upstream (up:6379) cannot write to its disk, so it refuses writes; its log says why"},
+			{Level: hazardAbsent, Text: "master 1 (m1:6379) does not vote: it is full"},
+			{Level: hazardAbsent, Text: "master 2 (m2:6379) is a replica, so it must not vote: its own master can overwrite its data; list independent servers"},
 		}},
 		{name: "few databases", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
-			m[0].databases, m[1].databases = 1, 0
-		}, want: []Hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
+			m[0].Databases, m[1].Databases = 1, 0
+		}, want: []Hazard{{Level: hazardWarning, Text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
 		{name: "rules for databases that are not there", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
 			cfg.Locks = route.Rules{{Match: "a*", DB: route.AnyDB}, {Match: "b*", DB: 15}, {Match: "c*", DB: 98}, {Match: "d*", DB: 99}}
-			u.databases, m[0].databases, m[1].databases, m[2].databases = 99, 128, 0, 16
+			u.Databases, m[0].Databases, m[1].Databases, m[2].Databases = 99, 128, 0, 16
 		}, want: []Hazard{
-			{level: hazardWarning, text: `locks[2] ("c*", db 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
-			{level: hazardWarning, text: `locks[3] ("d*", db 99): this rule is never used, because the upstream has only the databases 0 to 98`},
-			{level: hazardWarning, text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
+			{Level: hazardWarning, Text: `locks[2] ("c*", db 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
+			{Level: hazardWarning, Text: `locks[3] ("d*", db 99): this rule is never used, because the upstream has only the databases 0 to 98`},
+			{Level: hazardWarning, Text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
 		}},
 		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
 			cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
 			cfg.Locks = route.Rules{{Match: "b*", DB: 15}, {Match: "c*", DB: 16}}
-			m[0].databases, m[1].databases, m[2].databases = 99, 99, 99
+			m[0].Databases, m[1].Databases, m[2].Databases = 99, 99, 99
 		}, want: []Hazard{
-			{level: hazardWarning, text: `locks[1] ("c*", db 16): this rule is never used, because this proxy has only the databases 0 to 15`},
+			{Level: hazardWarning, Text: `locks[1] ("c*", db 16): this rule is never used, because this proxy has only the databases 0 to 15`},
 		}},
 		{name: "no rights", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
-			m[0] = Facts{title: m[0].title, Name: m[0].Name, untold: errors.New("NOPERM")}
-		}, want: []Hazard{{level: hazardWarning, text: "master 1 (m1:6379) refused INFO, so its role and version are unknown: NOPERM"}}},
+			m[0] = Facts{Title: m[0].Title, Name: m[0].Name, untold: errors.New("NOPERM")}
+		}, want: []Hazard{{Level: hazardWarning, Text: "master 1 (m1:6379) refused INFO, so its role and version are unknown: NOPERM"}}},
 		{name: "upstream is a master", masters: 3, change: func(_ *config.Config, u *Facts, m []Facts) {
-			m[1].runID = u.runID
-		}, want: []Hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed"}}},
+			m[1].RunID = u.RunID
+		}, want: []Hazard{{Level: hazardWarning, Text: "the upstream (up:6379) is also master 2: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed"}}},
 		{name: "embedded", masters: 0, change: func(cfg *config.Config, _ *Facts, _ []Facts) {
 			*cfg = *config.Demo()
 		}, want: []Hazard{
-			{level: hazardWarning, text: "demo: the masters are embedded in this process, for trying the proxy out; they forget all locks when it ends"},
-			{level: hazardWarning, text: "demo: the upstream is embedded in this process, for trying the proxy out; it forgets everything when it ends"},
+			{Level: hazardWarning, Text: "demo: the masters are embedded in this process, for trying the proxy out; they forget all locks when it ends"},
+			{Level: hazardWarning, Text: "demo: the upstream is embedded in this process, for trying the proxy out; it forgets everything when it ends"},
 		}},
 	} {
 		cfg, upstream, masters := testServers(row.masters)
@@ -120,12 +121,12 @@ func TestHazards(t *testing.T) {
 		if cfg.Upstream.Kind != config.UpstreamServer {
 			upstream = nil
 		}
-		got := Hazards(cfg, upstream, masters)
+		got := Answers{cfg, upstream, masters}.Hazards()
 		for i := range got {
-			if got[i].kind == "" {
-				t.Errorf("%s: no kind for %q", row.name, got[i].text)
+			if got[i].Kind == "" {
+				t.Errorf("%s: no kind for %q", row.name, got[i].Text)
 			}
-			got[i].kind, got[i].server, got[i].detail = "", "", ""
+			got[i].Hazard = metrics.Hazard{}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(row.want) {
 			t.Errorf("%s\n got %v\nwant %v", row.name, got, row.want)
@@ -152,8 +153,8 @@ func TestOpenHazards(t *testing.T) {
 		{"users", config.Config{Listen: ":6380", Auth: config.Auth{Users: []config.User{{Name: "app"}}}}, ""},
 	} {
 		var open []string
-		for _, hazard := range openHazards(&row.cfg) {
-			address, _, _ := strings.Cut(hazard.text, " accepts everyone")
+		for _, hazard := range settingHazards(&row.cfg, os.DevNull) {
+			address, _, _ := strings.Cut(hazard.Text, " accepts everyone")
 			address, _, _ = strings.Cut(address, " shows the keys of all locks")
 			open = append(open, address)
 		}
@@ -176,7 +177,7 @@ func TestSettingsThatAreTooSlowForClients(t *testing.T) {
 		{1500 * time.Millisecond, time.Second, 0, false},
 		{1501 * time.Millisecond, time.Second, 0, true},
 	} {
-		found := slowHazards(&config.Config{MasterTimeout: row.timeout, Retry: config.Retry{Count: row.count, Delay: row.delay}})
+		found := settingHazards(&config.Config{MasterTimeout: row.timeout, Retry: config.Retry{Count: row.count, Delay: row.delay}}, os.DevNull)
 		if (len(found) > 0) != row.slow {
 			t.Errorf("%v: %v", row, found)
 		}
@@ -197,16 +198,21 @@ func TestKernelThatResetsClients(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if found := reusePortHazards(&config.Config{ReusePort: row.reuse}, setting); (len(found) > 0) != row.found {
+		if found := settingHazards(&config.Config{ReusePort: row.reuse}, setting); (len(found) > 0) != row.found {
 			t.Errorf("%+v: %v", row, found)
 		}
 	}
 }
 
+func settingHazards(cfg *config.Config, migrate string) (found hazardList) {
+	found.settings(cfg, migrate)
+	return found
+}
+
 func TestFactsFromInfo(t *testing.T) {
 	var f Facts
 	f.learn("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nredis_mode:cluster\r\nrun_id:abc\r\n# Replication\r\nrole:slave\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n")
-	want := Facts{product: "valkey", Version: "7.2.4", role: "slave", runID: "abc", cluster: true, maxmemory: true, policy: "allkeys-lru"}
+	want := Facts{Product: "valkey", Version: "7.2.4", Role: "slave", RunID: "abc", Cluster: true, maxmemory: true, Policy: "allkeys-lru"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v", f)
 	}

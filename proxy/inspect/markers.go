@@ -47,43 +47,53 @@ func adviceOn(masters []Facts) string {
 // markerLines describes in plain words what each master's marker means. It returns a
 // hazard instead of a line if the marker keeps the master from voting. Only -check needs
 // it, because a running proxy has the masters' states.
-func markerLines(cfg *config.Config, masters []Facts) (lines []string, found hazardList) {
+func (a Answers) markerLines() (lines []string, found hazardList) {
+	cfg := a.Config
+	quarantine := fmt.Sprintf("%s, or the longest TTL granted, up to %s", config.ShortDuration(cfg.RestartDelay), config.ShortDuration(cfg.MaxQuarantine))
 	var unmarked []string
-	for i, st := range statesOf(masters) {
-		f := masters[i]
-		title := fmt.Sprintf("%s (%s)", f.title, f.Name)
+	for i, st := range statesOf(a.Masters) {
+		f := a.Masters[i]
 		m, marked := redlock.ReadMarker(f.marker.text)
-		remembers := describeMarker(m)
-		switch {
+		add := func(level hazardLevel, kind, format string, values ...any) {
+			found.add(level, kind, f.Name, "%s "+format, append([]any{f.called()}, values...)...)
+		}
+		switch remembers := describeMarker(m); {
 		case f.Err != nil:
 		case f.marker.unread != nil:
-			found.add(hazardAbsent, "marker", f.Name, "%s did not return its marker: %v", title, f.marker.unread)
-		case f.marker.text == "" && !slices.ContainsFunc(masters, Facts.isMarked):
-			unmarked = append(unmarked, title)
+			add(hazardAbsent, "marker", "did not return its marker: %v", f.marker.unread)
+		case f.marker.text == "" && !slices.ContainsFunc(a.Masters, Facts.isMarked):
+			unmarked = append(unmarked, f.called())
 		case f.isReplica(), f.mayEvict() && !marked && st.State == redlock.Starting:
 			// Hazards says why it does not vote. A replica has its master's marker.
 		case st.State == redlock.Voting && f.mayEvict():
-			lines = append(lines, title+" "+remembers)
+			lines = append(lines, f.called()+" "+remembers)
 		case st.State == redlock.Voting:
-			lines = append(lines, fmt.Sprintf("%s %s; it votes", title, remembers))
+			lines = append(lines, f.called()+" "+remembers+"; it votes")
 		case st.State == redlock.Quarantined:
-			found.add(hazardWarning, "quarantine", f.Name, "%s %s; in quarantine until %s by its own clock", title, remembers, config.Timestamp(m.Since.Add(m.Quarantine)))
+			add(hazardWarning, "quarantine", "%s; in quarantine until %s by its own clock", remembers, config.Timestamp(m.Since.Add(m.Quarantine)))
 		case st.State == redlock.Rejected && marked:
-			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s; %s", title, st.Reason, adviceOn(masters))
+			add(hazardAbsent, "marker", "must not vote: %s; %s", st.Reason, adviceOn(a.Masters))
 		case st.State == redlock.Rejected:
-			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s", title, st.Reason)
+			add(hazardAbsent, "marker", "must not vote: %s", st.Reason)
 		case marked:
-			found.add(hazardWarning, "quarantine", f.Name, "%s %s; %s, and does not vote for %s", title, remembers, st.Reason, quarantineOf(cfg))
+			add(hazardWarning, "quarantine", "%s; %s, and does not vote for %s", remembers, st.Reason, quarantine)
 		default:
-			found.add(hazardWarning, "quarantine", f.Name, "%s was flushed, has lost its data or is new (%s), and does not vote for %s", title, st.Reason, quarantineOf(cfg))
+			add(hazardWarning, "quarantine", "was flushed, has lost its data or is new (%s), and does not vote for %s", st.Reason, quarantine)
 		}
 	}
-	switch words := describeNewcomers(cfg, unmarked); {
-	case len(unmarked) == 0:
-	case cfg.NewSet:
-		lines = append(lines, words)
-	default:
-		found.add(hazardWarning, kindNewSet, "", "%s, and does not vote for %s unless started with -new", words, config.ShortDuration(cfg.RestartDelay))
+	if len(unmarked) > 0 {
+		who := strings.Join(unmarked, ", ") + " have no marker"
+		switch len(unmarked) {
+		case cfg.Masters.Count():
+			who = "no master has a marker"
+		case 1:
+			who = unmarked[0] + " has no marker"
+		}
+		who += ": a new set begins when all masters are reached and none has one"
+		if cfg.NewSet {
+			return append(lines, who), found
+		}
+		found.add(hazardWarning, kindNewSet, "", "%s, and does not vote for %s unless started with -new", who, config.ShortDuration(cfg.RestartDelay))
 	}
 	return lines, found
 }
@@ -97,14 +107,10 @@ func statesOf(masters []Facts) []redlock.Standing {
 		}
 		found[i] = redlock.Found{
 			Server: redlock.Server{Name: f.Name}, Reached: f.Err == nil && f.marker.unread == nil,
-			Run: f.runID, Marker: f.marker.text, Clock: time.Duration(f.marker.clock.UnixNano()),
+			Run: f.RunID, Marker: f.marker.text, Clock: time.Duration(f.marker.clock.UnixNano()),
 		}
 	}
 	return redlock.Survey(found)
-}
-
-func quarantineOf(cfg *config.Config) string {
-	return fmt.Sprintf("%s, or the longest TTL granted, up to %s", config.ShortDuration(cfg.RestartDelay), config.ShortDuration(cfg.MaxQuarantine))
 }
 
 // isMarked tells whether the master belongs to a set.
@@ -113,9 +119,9 @@ func (f Facts) isMarked() bool {
 	return marked
 }
 
-// haveNoMarker tells whether all masters have answered and none has a marker.
-func haveNoMarker(masters []Facts) bool {
-	return len(masters) > 0 && !slices.ContainsFunc(masters, func(f Facts) bool {
+// NoMarkers tells whether all masters have answered and none has a marker.
+func (a Answers) NoMarkers() bool {
+	return len(a.Masters) > 0 && !slices.ContainsFunc(a.Masters, func(f Facts) bool {
 		return f.Err != nil || f.marker.unread != nil || f.marker.text != ""
 	})
 }
@@ -128,25 +134,26 @@ const newSetPause = time.Hour
 // forgot everything, such a command would start a new set that votes at once.
 var ErrSetExists = errors.New("-new is for masters that have no history")
 
-// newSetHazards reports -new if a quorum of masters has belonged to one set for
-// newSetPause.
-func newSetHazards(cfg *config.Config, masters []Facts, now time.Time) (found hazardList) {
+// takeNewOut tells the operator what to do about -new.
+const takeNewOut = "take -new out of the start command, because a later start would use it again after they have forgotten everything"
+
+// newSet reports -new if a quorum of masters has belonged to one set for newSetPause.
+func (l *hazardList) newSet(a Answers, now time.Time) {
 	members := map[string]int{}
-	for _, f := range masters {
+	for _, f := range a.Masters {
 		m, marked := redlock.ReadMarker(f.marker.text)
-		if !marked || !cfg.NewSet {
+		if !marked || !a.Config.NewSet {
 			continue
 		}
-		if members[m.Set]++; members[m.Set] != cfg.Masters.Quorum() || now.Sub(m.Founded) < newSetPause {
+		if members[m.Set]++; members[m.Set] != a.Config.Masters.Quorum() || now.Sub(m.Founded) < newSetPause {
 			continue
 		}
 		since := ""
 		if !m.Founded.IsZero() {
 			since = " since " + config.Timestamp(m.Founded)
 		}
-		found.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; take -new out of the start command, because a later start would use it again after they have forgotten everything", m.Set, since)
+		l.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; %s", m.Set, since, takeNewOut)
 	}
-	return found
 }
 
 // kindNewSet is the kind of hazards about new sets and about -new.
@@ -159,16 +166,4 @@ func describeMarker(m redlock.MarkerFacts) string {
 		words += "remembers everything since " + config.Timestamp(m.Since) + ", "
 	}
 	return words + "longest TTL granted " + config.ShortDuration(m.Longest)
-}
-
-// describeNewcomers describes the masters without a marker.
-func describeNewcomers(cfg *config.Config, unmarked []string) string {
-	who := strings.Join(unmarked, ", ") + " have no marker"
-	switch {
-	case len(unmarked) == 1:
-		who = unmarked[0] + " has no marker"
-	case len(unmarked) == cfg.Masters.Count():
-		who = "no master has a marker"
-	}
-	return who + ": a new set begins when all masters are reached and none has one"
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/metrics"
 )
 
 const testMarker = "redlock-proxy/2 db=0 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 replid=- run=run-id-of-%d since=%d quarantine=30000 longest=90000 before=60000 turned=0"
@@ -35,7 +36,7 @@ func TestMarkerLines(t *testing.T) {
 			"is number 2 of 3 of set abc (epoch 2), longest TTL granted 1m30s; it votes", 0, ""},
 		{"in quarantine", func(_ *config.Config, m *Facts) { m.marker.text = marker(2, now.Add(-10*time.Second)) },
 			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-21T05:09:50Z, longest TTL granted 1m30s; in quarantine until 2026-11-21T05:10:20Z by its own clock", hazardWarning, "quarantine"},
-		{"restarted", func(_ *config.Config, m *Facts) { m.runID = "another" },
+		{"restarted", func(_ *config.Config, m *Facts) { m.RunID = "another" },
 			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has been restarted, and does not vote for " + quarantine, hazardWarning, "quarantine"},
 		{"without a marker", func(_ *config.Config, m *Facts) { m.marker.text = "" },
 			"was flushed, has lost its data or is new (its marker is missing), and does not vote for " + quarantine, hazardWarning, "quarantine"},
@@ -60,13 +61,13 @@ func TestMarkerLines(t *testing.T) {
 		if row.change != nil {
 			row.change(cfg, &masters[1])
 		}
-		lines, found := markerLines(cfg, masters)
+		lines, found := Answers{Config: cfg, Masters: masters}.markerLines()
 		want := "master 2 (m2:6379) " + row.want
 		switch {
 		case row.kind == "" && (len(found) > 0 || len(lines) != 3 || lines[1] != want):
 			t.Errorf("%s:\n got %q %v\nwant %q", row.name, lines, found, want)
 		case row.kind != "" && (len(lines) != 2 || len(found) != 1 ||
-			found[0] != Hazard{level: row.level, kind: row.kind, server: "m2:6379", text: want}):
+			found[0] != Hazard{row.level, metrics.Hazard{Kind: row.kind, Server: "m2:6379"}, want}):
 			t.Errorf("%s:\n got %q %+v\nwant %q", row.name, lines, found, want)
 		}
 	}
@@ -89,10 +90,10 @@ func TestOneReasonIsEnough(t *testing.T) {
 			masters[i].marker.text = fmt.Sprintf(testMarker, i+1, i+1, 0)
 		}
 		m := &masters[1]
-		m.role, m.maxmemory, m.policy, m.marker.text = row.role, true, row.policy, row.marker
-		lines, found := markerLines(cfg, masters)
-		for _, h := range append(found, Hazards(cfg, upstream, masters)...) {
-			lines = append(lines, h.text)
+		m.Role, m.maxmemory, m.Policy, m.marker.text = row.role, true, row.policy, row.marker
+		lines, found := Answers{Config: cfg, Masters: masters}.markerLines()
+		for _, h := range append(found, Answers{cfg, upstream, masters}.Hazards()...) {
+			lines = append(lines, h.Text)
 		}
 		lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, title) })
 		if got := strings.Join(lines, "; "); got != row.want {
@@ -112,8 +113,8 @@ func TestMarkerLinesOfAListOfAnotherLength(t *testing.T) {
 		for i := range min(listed, 3) {
 			masters[i].marker = markerFacts{text: fmt.Sprintf(testMarker, i+1, i+1, 0), clock: now}
 		}
-		lines, found := markerLines(cfg, masters)
-		if len(lines) > 0 || len(found) != listed || found[0] != (Hazard{level: hazardAbsent, kind: "marker", server: "m1:6379", text: want}) {
+		lines, found := Answers{Config: cfg, Masters: masters}.markerLines()
+		if len(lines) > 0 || len(found) != listed || found[0] != (Hazard{hazardAbsent, metrics.Hazard{Kind: "marker", Server: "m1:6379"}, want}) {
 			t.Errorf("%d listed: %q %+v", listed, lines, found)
 		}
 	}
@@ -163,9 +164,9 @@ func TestMarkerLinesOfNewcomers(t *testing.T) {
 		}
 		for newSet, want := range map[bool]string{true: row.want + begins, false: row.want + begins + ", and does not vote for 30s unless started with -new"} {
 			cfg.NewSet = newSet
-			lines, found := markerLines(cfg, masters)
+			lines, found := Answers{Config: cfg, Masters: masters}.markerLines()
 			for _, hazard := range found {
-				lines = append(lines, hazard.text)
+				lines = append(lines, hazard.Text)
 			}
 			if len(lines) != 1 || lines[0] != want || (len(found) == 0) != newSet {
 				t.Errorf("-new %v: %q %v, want %q", newSet, lines, found, want)
@@ -197,10 +198,11 @@ func TestNewIsRefusedWhereASetExists(t *testing.T) {
 		for i := range row.members {
 			masters[i].marker = markerFacts{text: strings.Replace(fmt.Sprintf(testMarker, i+1, i+1, 0), "set=abc", "set="+row.set, 1), clock: now}
 		}
-		found := newSetHazards(cfg, masters, now)
+		var found hazardList
+		found.newSet(Answers{Config: cfg, Masters: masters}, now)
 		got := ""
 		for _, h := range found {
-			got += h.text
+			got += h.Text
 		}
 		if got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)

@@ -22,38 +22,53 @@ const (
 	// lookEvery is the interval between two looks. The upstream may hang, and certificates end.
 	lookEvery = 30 * time.Second
 	// lookSoon is the interval if a server did not answer.
-	lookSoon = 5 * time.Second
+	lookSoon = time.Second
 )
 
-// A Monitor keeps the servers' answers about themselves, for clients and for the router.
-// Only one goroutine at a time may call Look, Report and Run, and another one WatchUpstream. Any
-// goroutine may call the other methods at any time.
+// A Monitor keeps the servers' answers about themselves, for clients and for the router. One goroutine may
+// call Run. Any goroutine may call the other methods at any time.
 type Monitor struct {
 	current *config.Active
 	meter   *metrics.Metrics
 	log     *slog.Logger
-	wake    chan struct{} // a look is wanted now
+	fresh   chan Answers // those of a reload
 
 	shown     atomic.Value // string: the version shown to clients
 	upstream  atomic.Pointer[Upstream]
 	available atomic.Int64 // databases of the upstream; 0: unknown
-	answers   atomic.Int64 // Looks that the upstream has answered
-	blank     atomic.Bool  // all masters answered the last Look, and none had a marker
+	answers   atomic.Int64 // how often the upstream has answered
 
-	asked       *config.Config   // the configuration for which the masters were asked last
-	askedAt     time.Time        // when that began
-	said        map[string]Facts // the last answers of each server, by its id
-	upstreamRun string           // the run_id of the upstream whose commands the router knows
-	warned      []Hazard         // those of the last Report
+	// These belong to NewMonitor, and then to Run.
+	started     time.Time
+	known       Answers
+	versions    map[string]string // what each server said last, by its name
+	hazards     []Hazard          // of known
+	warned      []Hazard          // those of the last report
+	upstreamRun string            // the run_id of the upstream whose commands the router knows
+	held        time.Time         // when the upstream was dialled last to wait for its end
 }
 
-// NewMonitor makes a Monitor that has asked no server yet. Its Look asks the servers of
-// current's configuration, puts the upstream's commands into current's router, and
-// reports to meter and log.
-func NewMonitor(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *Monitor {
-	s := &Monitor{current: current, meter: meter, log: log, wake: make(chan struct{}, 1)}
-	s.shown.Store(lowest(current.Load().Config, nil))
+// An Upstream is the upstream outside this process, as the last look found it.
+type Upstream struct {
+	Name    string
+	Problem string    // why it cannot be used; empty: it can
+	Since   time.Time // when that, or its use, began for this process
+}
+
+// NewMonitor makes a Monitor that knows the answers of current's servers. It puts the upstream's commands into
+// current's router, and reports to meter. Run reports to log.
+func NewMonitor(ctx context.Context, current *config.Active, meter *metrics.Metrics, log *slog.Logger, answers Answers) *Monitor {
+	s := &Monitor{current: current, meter: meter, log: log, fresh: make(chan Answers, 1), started: time.Now(), versions: map[string]string{}}
+	s.learn(ctx, answers)
 	return s
+}
+
+// Upstream returns the upstream outside this process. ok is false if there is none.
+func (s *Monitor) Upstream() (u Upstream, ok bool) {
+	if seen := s.upstream.Load(); seen != nil {
+		return *seen, true
+	}
+	return Upstream{}, false
 }
 
 // Version is the lowest version of Redis among the servers, because clients choose
@@ -63,82 +78,137 @@ func (s *Monitor) Version() string { return s.shown.Load().(string) }
 // Databases is the number of databases of the upstream, or 0 if it is unknown.
 func (s *Monitor) Databases() int { return int(s.available.Load()) }
 
-// Answers is the number of Looks that the upstream has answered.
+// Answers is the number of times that the upstream has answered.
 func (s *Monitor) Answers() int64 { return s.answers.Load() }
 
-// NoMarkers tells whether all masters answered the last Look and none had a marker.
-func (s *Monitor) NoMarkers() bool { return s.blank.Load() }
-
-// Soon makes Run look at once. It does not wait.
-func (s *Monitor) Soon() {
+// Use makes Run go on with the answers of a reload. Only one goroutine at a time may call it.
+func (s *Monitor) Use(answers Answers) {
 	select {
-	case s.wake <- struct{}{}:
+	case <-s.fresh:
 	default:
 	}
+	s.fresh <- answers
 }
 
-// Look asks the upstream, and each master that has not answered since the start or the last reload, for
-// about 2 s at most. It returns the hazards, and shows them as metrics, but for those that a running process
+// Run reports the hazards, and looks again until ctx ends: regularly, sooner if a server did not answer, and
+// at once when the upstream's connection ends.
+func (s *Monitor) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		s.report()
+		pause := lookEvery
+		if slices.ContainsFunc(s.known.all(), func(f Facts) bool { return f.Err != nil }) {
+			pause = lookSoon
+		}
+		ended, release := s.hold(ctx)
+		next := Answers{}
+		select {
+		case next = <-s.fresh:
+		case <-ended:
+		case <-time.After(pause):
+		}
+		release()
+		if next.Config == nil {
+			next = s.known.again(ctx)
+		}
+		if ctx.Err() == nil {
+			s.learn(ctx, next)
+		}
+	}
+}
+
+// hold keeps one idle connection to the upstream, if that can be used. ended is closed when the connection
+// or ctx has ended. No command is sent there, because a client's MONITOR would show it.
+func (s *Monitor) hold(ctx context.Context) (ended <-chan struct{}, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if up := s.known.Upstream; up == nil || up.Err != nil {
+			<-ctx.Done()
+			return
+		}
+		select {
+		case <-time.After(time.Until(s.held.Add(lookSoon))):
+		case <-ctx.Done():
+			return
+		}
+		s.held = time.Now()
+		dialing, cancel := context.WithTimeout(ctx, inspectTimeout)
+		defer cancel()
+		if conn, err := s.known.Config.Upstream.Server.Dial(dialing); err == nil {
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			_, _ = conn.Read(make([]byte, 1)) // nothing was asked
+		}
+	}()
+	return done, func() { cancel(); <-done }
+}
+
+// learn makes answers the known ones. It shows the hazards as metrics, but for those that a running process
 // knows better: package redlock has the states of masters, and Upstream tells that of the upstream.
-func (s *Monitor) Look(ctx context.Context) []Hazard {
-	cfg, now := s.current.Load().Config, time.Now()
-	known := s.said
-	if cfg != s.asked || cfg.NewSet && now.Sub(s.askedAt) >= newSetPause {
-		s.asked, s.askedAt, known = cfg, now, nil
-	}
-	upstream, masters := askServers(ctx, cfg, known)
-	s.sees(upstream, now)
-	all := map[string]Facts{}
-	for i := range masters {
-		masters[i].keep(s.said)
-		all[masters[i].id()] = masters[i]
-	}
-	if upstream != nil {
-		upstream.keep(s.said)
-		all[upstream.id()] = *upstream
-		if upstream.databases > 0 {
-			s.available.Store(int64(upstream.databases))
-		}
-	}
-	s.said = all
-	if upstream != nil && upstream.Err == nil {
+func (s *Monitor) learn(ctx context.Context, answers Answers) {
+	cfg, now := answers.Config, time.Now()
+	s.known = answers
+	s.sees(answers.Upstream, now)
+	if up := answers.Upstream; up != nil && up.Err == nil {
 		s.answers.Add(1)
-		if upstream.runID == "" || upstream.runID != s.upstreamRun {
-			if upstream.runID != "" && s.upstreamRun != "" {
-				s.log.Info("upstream restarted or replaced", "upstream", upstream.Name, "run_id", shortRunID(upstream.runID))
+		if up.Databases > 0 {
+			s.available.Store(int64(up.Databases))
+		}
+		if up.RunID == "" || up.RunID != s.upstreamRun {
+			if up.RunID != "" && s.upstreamRun != "" {
+				s.log.Info("upstream restarted or replaced", "upstream", up.Name, "run_id", shortRunID(up.RunID))
 			}
-			s.learnCommands(ctx, cfg.Upstream.Server, upstream.runID)
+			s.learnCommands(ctx, cfg.Upstream.Server, up.RunID)
 		}
 	}
-	s.shown.Store(lowest(cfg, all))
-	s.blank.Store(haveNoMarker(masters))
-	hazards := slices.DeleteFunc(Hazards(cfg, upstream, masters), func(h Hazard) bool { return h.level == hazardAbsent })
-	shown := make([]metrics.Hazard, len(hazards))
-	for i, h := range hazards {
-		shown[i] = metrics.Hazard{Kind: h.kind, Server: h.server, Detail: h.detail}
-	}
-	s.meter.ShowHazards(shown)
-	return hazards
-}
-
-// keep adds what a server that does not answer said before. That may still be so.
-func (f *Facts) keep(said map[string]Facts) {
-	if before, ok := said[f.id()]; ok && f.Err != nil {
-		before.Err = f.Err
-		*f = before
-	}
-}
-
-// lowest is the version to show: the lowest among the servers that have ever reported theirs.
-func lowest(cfg *config.Config, said map[string]Facts) string {
 	var versions []string
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == config.UpstreamEmbedded {
 		versions = append(versions, embedded.Version)
 	}
-	for _, f := range said {
-		versions = append(versions, f.Version)
+	for _, f := range answers.all() {
+		if f.Version != "" {
+			s.versions[f.Name] = f.Version
+		}
+		versions = append(versions, s.versions[f.Name])
 	}
-	return lowestVersion(versions)
+	s.shown.Store(lowestVersion(versions))
+	found := hazardList(slices.DeleteFunc(answers.Hazards(), func(h Hazard) bool { return h.Level == hazardAbsent }))
+	if cfg.NewSet && len(cfg.DemoServers) == 0 && now.Sub(s.started) >= newSetPause {
+		found.add(hazardWarning, kindNewSet, "", "this process was started with -new more than %s ago; %s", config.ShortDuration(newSetPause), takeNewOut)
+	}
+	s.hazards = found
+	shown := make([]metrics.Hazard, len(found))
+	for i, h := range found {
+		shown[i] = h.Hazard
+	}
+	s.meter.ShowHazards(shown)
+}
+
+// sees records what a look found of the upstream. It logs once that it cannot be used, and once that
+// it can be used again.
+func (s *Monitor) sees(f *Facts, now time.Time) {
+	if f == nil {
+		s.upstream.Store(nil)
+		return
+	}
+	seen := Upstream{Name: f.Name, Since: now}
+	if f.Err != nil {
+		seen.Problem = f.Err.Error()
+	}
+	before, known := s.Upstream()
+	known = known && before.Name == f.Name
+	changed := (before.Problem == "") != (seen.Problem == "")
+	if known && !changed {
+		seen.Since = before.Since
+	}
+	s.upstream.Store(&seen)
+	switch {
+	case seen.Problem != "" && (!known || changed):
+		s.log.Error("the upstream cannot be used: clients hear NOUPSTREAM, but for locks", "upstream", f.Name, "error", seen.Problem)
+	case seen.Problem == "" && known && changed:
+		s.log.Info("the upstream can be used again", "upstream", f.Name, "after", now.Sub(before.Since).Round(time.Millisecond))
+	}
 }
 
 // learnCommands adds the commands that only this upstream knows to the router. If that
@@ -165,45 +235,23 @@ func (s *Monitor) learnCommands(ctx context.Context, upstream endpoint.Endpoint,
 	s.upstreamRun = runID
 }
 
-// Report logs the hazards that the last Report did not have, and those that are over.
-func (s *Monitor) Report(hazards []Hazard) {
-	for _, h := range hazards {
-		switch sameText := func(w Hazard) bool { return w.text == h.text }; {
+// report logs the hazards that the last report did not have, and those that are over.
+func (s *Monitor) report() {
+	for _, h := range s.hazards {
+		switch sameText := func(w Hazard) bool { return w.Text == h.Text }; {
 		case slices.ContainsFunc(s.warned, sameText):
-		case h.level == hazardWarning:
-			s.log.Warn(h.text)
+		case h.Level == hazardWarning:
+			s.log.Warn(h.Text)
 		default:
-			s.log.Error(h.text)
+			s.log.Error(h.Text)
 		}
 	}
 	for _, w := range s.warned {
-		goesOn := func(h Hazard) bool { return h.server == w.server && h.kind == w.kind && h.detail == w.detail }
-		if !slices.ContainsFunc(hazards, goesOn) {
-			s.log.Info("a hazard is over", "hazard", w.text)
+		if !slices.ContainsFunc(s.hazards, func(h Hazard) bool { return h.Hazard == w.Hazard }) {
+			s.log.Info("a hazard is over", "hazard", w.Text)
 		}
 	}
-	s.warned = hazards
-}
-
-// Run looks and reports until ctx ends: regularly, and sooner if a server did not answer.
-func (s *Monitor) Run(ctx context.Context) {
-	for {
-		pause := lookEvery
-		for _, f := range s.said {
-			if f.Err != nil {
-				pause = lookSoon
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-		case <-time.After(pause):
-		}
-		if hazards := s.Look(ctx); ctx.Err() == nil {
-			s.Report(hazards)
-		}
-	}
+	s.warned = s.hazards
 }
 
 // lowestVersion returns the lowest version, whose commands every server has. It leaves out

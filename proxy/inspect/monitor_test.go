@@ -59,7 +59,7 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 	}
 	first := settings(cfg)
 	current := config.NewActive(&first)
-	s := NewMonitor(current, m, slog.New(slog.DiscardHandler))
+	s := NewMonitor(t.Context(), current, m, slog.New(slog.DiscardHandler), Ask(t.Context(), cfg))
 	asked := func(server *proxytest.Redis) bool {
 		t.Helper()
 		admin := redis.NewClient(serverAt(server).Options())
@@ -71,12 +71,12 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 		admin.Do(t.Context(), "ACL", "LOG", "RESET")
 		return len(entries) > 0
 	}
-	looks := func(want string, first, second bool) {
+	knows := func(want string, first, second bool) {
 		t.Helper()
 		var rights []string
-		for _, h := range s.Look(t.Context()) {
-			if h.kind == "rights" {
-				rights = append(rights, h.detail+" of "+filepath.Base(h.server))
+		for _, h := range s.hazards {
+			if h.Kind == "rights" {
+				rights = append(rights, h.Detail+" of "+filepath.Base(h.Server))
 			}
 		}
 		if got := strings.Join(rights, ", "); got != want { // package redlock finds out that DUMP is missing
@@ -86,8 +86,13 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 			t.Errorf("asked: %v, %v; want %v, %v", a, b, first, second)
 		}
 	}
+	looks := func(want string, first, second bool) {
+		t.Helper()
+		s.learn(t.Context(), s.known.again(t.Context()))
+		knows(want, first, second)
+	}
 	base := filepath.Base(server.Socket)
-	looks("getset of "+base, true, false)
+	knows("getset of "+base, true, false)
 	looks("getset of "+base, false, false)
 	if err := os.Symlink(late.Socket, path); err != nil {
 		t.Fatal(err)
@@ -98,9 +103,8 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	again := *cfg
-	current.Replace(func(config.Settings) config.Settings { return settings(&again) })
-	looks("getset of link", true, false) // what the other one said before is still known
+	s.learn(t.Context(), Ask(t.Context(), cfg)) // as after a reload
+	knows("", true, false)
 	if s.Version() == "" {
 		t.Error("no version is known")
 	}
@@ -109,10 +113,10 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 // What was logged as a hazard is logged once, and when it is over.
 func TestReportSaysWhatIsOver(t *testing.T) {
 	log := &proxytest.Log{}
-	s := NewMonitor(config.NewActive(&config.Settings{Config: config.Demo()}), nil, slog.New(slog.NewTextHandler(log, nil)))
-	few := Hazard{hazardWarning, "few", "", "", "2 masters"}
+	s := &Monitor{log: slog.New(slog.NewTextHandler(log, nil))}
+	few := Hazard{hazardWarning, metrics.Hazard{Kind: "few"}, "2 masters"}
 	twice := func(how string) Hazard {
-		return Hazard{hazardRefused, "duplicate", "m1:1", "", "one server twice: " + how}
+		return Hazard{hazardRefused, metrics.Hazard{Kind: "duplicate", Server: "m1:1"}, "one server twice: " + how}
 	}
 	for _, step := range []struct {
 		hazards []Hazard
@@ -126,7 +130,8 @@ func TestReportSaysWhatIsOver(t *testing.T) {
 		{nil, "level=INFO msg=\"a hazard is over\" hazard=\"one server twice: b\"\n"},
 	} {
 		before := log.String()
-		s.Report(step.hazards)
+		s.hazards = step.hazards
+		s.report()
 		var got string
 		for line := range strings.Lines(log.String()[len(before):]) {
 			_, line, _ = strings.Cut(line, " ") // the time

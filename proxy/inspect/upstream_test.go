@@ -30,7 +30,7 @@ func monitorOf(t *testing.T, upstream endpoint.Endpoint, log *proxytest.Log) *Mo
 		t.Fatal(err)
 	}
 	active := config.NewActive(config.NewSettings(cfg, &upstream, nil, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
-	return NewMonitor(active, m, slog.New(slog.NewTextHandler(log, nil)))
+	return NewMonitor(t.Context(), active, m, slog.New(slog.NewTextHandler(log, nil)), Ask(t.Context(), cfg))
 }
 
 // The upstream goes away while nobody asks it anything, and comes back. Both are known soon, and the
@@ -47,13 +47,11 @@ func TestAnUpstreamThatGoesAwayAndComesBack(t *testing.T) {
 	upstream := serverAt(server)
 	upstream.Name, upstream.Address = path, path
 	s := monitorOf(t, upstream, log)
-	s.Look(t.Context())
 	var running sync.WaitGroup
 	ctx, end := context.WithCancel(t.Context())
 	defer running.Wait()
 	defer end()
 	running.Go(func() { s.Run(ctx) })
-	running.Go(func() { s.WatchUpstream(ctx) })
 	awaits := func(usable bool) Upstream {
 		t.Helper()
 		for limit := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -92,7 +90,7 @@ func TestAnUpstreamThatGoesAwayAndComesBack(t *testing.T) {
 // Each outage has one error and one line for its end, whatever the reasons. Since is its beginning.
 func TestWhatIsSaidOfTheUpstream(t *testing.T) {
 	log := &proxytest.Log{}
-	s := monitorOf(t, endpoint.Endpoint{}, log)
+	s := &Monitor{log: slog.New(slog.NewTextHandler(log, nil))}
 	start := time.Now()
 	for i, step := range []struct {
 		upstream *Facts

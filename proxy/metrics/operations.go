@@ -124,7 +124,11 @@ func (m *Metrics) ShowSettings(now Settings) {
 }
 
 // A Hazard is something that endangers locks. Its fields are the metric's labels.
-type Hazard struct{ Kind, Server, Detail string }
+type Hazard struct {
+	Kind   string `json:"kind"`
+	Server string `json:"server"`
+	Detail string `json:"detail"` // what is missing there
+}
 
 // ShowHazards shows these hazards and no others. No scrape sees one missing that goes on. Only one
 // goroutine at a time may call it.
