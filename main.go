@@ -17,7 +17,6 @@ import (
 
 	"redlock-proxy/proxy"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/demo"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/inspect"
 
@@ -122,7 +121,7 @@ func run(args []string) int {
 		return printReport(proxy.Check(ctx, cfg, *all), *asJSON)
 	}
 	if *try {
-		end, err := demo.Prepare(ctx, cfg)
+		end, err := prepareDemo(ctx, cfg)
 		if err != nil {
 			return fail(exitError, err)
 		}

@@ -107,7 +107,6 @@ var rooms = map[string]room{
 	"pubsub":   {floor: 6, redlock: []string{"", "loop", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}},
-	"demo":     {floor: 5},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2, redlock: []string{"loop"}},

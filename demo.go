@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"context"
@@ -25,14 +25,14 @@ var programs = []string{"redis-server", "valkey-server"}
 const (
 	// firstPort is the port of the first master, if it is free.
 	firstPort = 6381
-	// startPatience bounds the time in which a server must answer.
-	startPatience = 20 * time.Second
+	// demoPatience bounds the time in which a server must answer.
+	demoPatience = 20 * time.Second
 	// attempts is how often the servers are started. Another program may take a port that was
 	// free.
 	attempts = 3
 )
 
-// servers are the processes that start has started.
+// servers are the processes of -demo. A goroutine for each waits for its end.
 type servers struct {
 	program string
 	dir     string
@@ -46,10 +46,15 @@ type process struct {
 	ended         chan struct{}
 }
 
-// Prepare makes cfg use real servers, if a program for them is installed, and addresses on
-// which nothing listens yet. It returns when the servers answer. If it fails, nothing is left
-// of them.
-func Prepare(ctx context.Context, cfg *config.Config) (end func(), err error) {
+// prepareDemo makes cfg use five masters and an upstream, each a real redis-server or valkey-server on a
+// loopback port, so that a person may kill one of them and watch what happens. Where neither program is
+// installed, the servers stay embedded. It also chooses addresses on which nothing listens yet. It returns
+// when the servers answer. If it fails, nothing is left of them.
+//
+// The servers keep nothing on disk. They end with end, which the caller must call. On Linux the kernel kills
+// them when this process ends in any other way, also by SIGKILL. Elsewhere they then stay, and a person must
+// end them. A Ctrl-C at the terminal reaches only the proxy, so that it can drain.
+func prepareDemo(ctx context.Context, cfg *config.Config) (end func(), err error) {
 	for _, address := range []*string{&cfg.Listen, &cfg.Admin} {
 		if *address, err = available(*address); err != nil {
 			return nil, fmt.Errorf("no free port for -demo: %w", err)
@@ -61,7 +66,7 @@ func Prepare(ctx context.Context, cfg *config.Config) (end func(), err error) {
 	}
 	for range attempts {
 		var s *servers
-		if s, err = start(ctx, program); err == nil {
+		if s, err = startDemo(ctx, program); err == nil {
 			s.use(cfg)
 			return s.close, nil
 		}
@@ -80,7 +85,7 @@ func installed() string {
 }
 
 // start starts the masters and the upstream, and returns when all answer.
-func start(ctx context.Context, program string) (*servers, error) {
+func startDemo(ctx context.Context, program string) (*servers, error) {
 	dir, err := os.MkdirTemp("", "redlock-demo-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder for the servers of -demo: %w", err)
@@ -96,7 +101,7 @@ func start(ctx context.Context, program string) (*servers, error) {
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, demoPatience)
 	defer cancel()
 	for _, p := range s.list {
 		if err := p.awaitAnswer(ctx); err != nil {

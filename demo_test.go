@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"net"
@@ -20,7 +20,7 @@ func TestServersStartAndEnd(t *testing.T) {
 	layer.Program(t, "redis-server", "redis-server")
 	t.Setenv("TMPDIR", t.TempDir())
 	cfg := config.Demo()
-	end, err := Prepare(t.Context(), cfg)
+	end, err := prepareDemo(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 		"/bin/false":      "the master 1 of -demo ended at once: exit status 1",
 		"/does/not/exist": "cannot start the master 1 of -demo",
 	} {
-		if _, err := start(t.Context(), program); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := startDemo(t.Context(), program); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", program, err)
 		}
 	}
@@ -76,7 +76,7 @@ func nothingLeft(t *testing.T) {
 func TestEmbeddedIfNothingIsInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cfg := config.Demo()
-	end, err := Prepare(t.Context(), cfg)
+	end, err := prepareDemo(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
