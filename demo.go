@@ -84,7 +84,7 @@ func installed() string {
 	return ""
 }
 
-// start starts the masters and the upstream, and returns when all answer.
+// startDemo starts the masters and the upstream, and returns when all answer.
 func startDemo(ctx context.Context, program string) (*servers, error) {
 	dir, err := os.MkdirTemp("", "redlock-demo-")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/page"
+	"redlock-proxy/proxy/console"
 )
 
 // adminServer answers operators and machines over HTTP. /metrics is for Prometheus.
@@ -23,7 +23,7 @@ import (
 // password. Probes may ask for the first three by any name; the rest is guarded.
 type adminServer struct {
 	http http.Server
-	page *page.Page
+	page *console.Page
 }
 
 // moveKeysParameter is the query parameter with which POST /reload may move keys.
@@ -32,7 +32,7 @@ const moveKeysParameter = "move-keys"
 // newAdminServer calls ready for each /readyz and reload for each /reload. The client gets
 // the error of reload as the reason. The context of reload ends when the client leaves. settings
 // returns the active configuration.
-func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error), shown *page.Page, settings func() *config.Config) *adminServer {
+func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error), shown *console.Page, settings func() *config.Config) *adminServer {
 	mux, inner := http.NewServeMux(), http.NewServeMux()
 	mux.Handle("/", guarded(inner, settings))
 	shown.Register(inner)

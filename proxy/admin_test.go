@@ -19,8 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/events"
-	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
@@ -46,23 +46,24 @@ func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() readine
 }
 
 // testPage shows one master that votes.
-func testPage() *page.Page {
+func testPage() *console.Page {
 	journal := events.New(slog.New(slog.DiscardHandler))
-	return page.New(page.Source{
-		Version: "a test",
+	return console.NewPage(console.New(console.Config{
+		Active:  config.NewActive(&config.Settings{Config: config.Demo(), Router: new(route.Router)}),
 		Journal: journal,
 		Masters: func() events.State {
 			return journal.Masters(func() redlock.Status {
 				return redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}}
 			})
 		},
+		Clients: func() []events.ClientInfo { return nil },
+		Unruled: unruled.New(slog.New(slog.DiscardHandler)),
+	}), console.Source{
+		Version:  "a test",
 		Draining: func() bool { return false },
 		Clients:  func() int { return 7 },
 		Notes:    func() []string { return nil },
 		Upstream: func() string { return "" },
-		Hottest:  func(int) []events.HotKey { return nil },
-		Known:    func() []events.ClientInfo { return nil },
-		Unruled:  func() []unruled.Found { return nil },
 	})
 }
 

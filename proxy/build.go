@@ -57,8 +57,6 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		if p.web, err = listen("admin", cfg.Admin, false); err != nil {
 			return err
 		}
-		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage(), func() *config.Config { return p.current.Load().Config })
-		p.admin.http.ErrorLog = server.HTTPErrors(p.log)
 	}
 	if err := p.startEmbedded(cfg); err != nil {
 		return err
@@ -129,11 +127,15 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if err := reg.Register(metrics.Readings{
 		Masters: p.locker.Status, Upstream: p.upstreamUp, Moving: p.movingRules, Leases: p.leases.Counts,
 		Shared: p.upstream.Counts, Buffered: env.Budget.InUse,
-		Unruled: func() (int, int64) { return len(p.unruledLocks()), p.unruled.Uses() },
+		Unruled: func() (int, int64) { return len(p.operators.UnruledLocks()), p.unruled.Uses() },
 	}); err != nil {
 		return err
 	}
 	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
+	if p.web != nil {
+		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage(), func() *config.Config { return p.current.Load().Config })
+		p.admin.http.ErrorLog = server.HTTPErrors(p.log)
+	}
 	if cfg.ReusePort {
 		<-starting // until then the other processes take all clients
 		return p.listen(cfg)

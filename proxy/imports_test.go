@@ -96,7 +96,6 @@ var rooms = map[string]room{
 
 	"handler":  {floor: 7, redlock: []string{"", "resp", "loop"}},
 	"server":   {floor: 8, redlock: []string{"loop"}},
-	"page":     {floor: 7, redlock: []string{"inspect"}}, // what is held
 	"console":  {floor: 6, redlock: []string{"", "resp", "inspect"}},
 	"session":  {floor: 5, redlock: []string{"loop"}},
 	"inspect":  {floor: 5, redlock: []string{""}},

@@ -12,7 +12,7 @@ import (
 )
 
 func unruledOf(r *reloadable) (rules []string) {
-	for _, found := range r.unruledLocks() {
+	for _, found := range r.operators.UnruledLocks() {
 		rules = append(rules, found.Rule())
 	}
 	return rules

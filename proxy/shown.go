@@ -1,42 +1,28 @@
 package proxy
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
-	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
-	"redlock-proxy/proxy/page"
-	"redlock-proxy/proxy/unruled"
 )
 
-// These functions give packages metrics and page what they show, in their terms.
+// These functions give packages metrics and console what they show, in their terms.
 
-// newPage is called before the parts that the page asks exist. Nobody can ask the page before
-// Serve.
-func (p *Proxy) newPage() *page.Page {
-	return page.New(page.Source{
+func (p *Proxy) newPage() *console.Page {
+	return console.NewPage(p.operators, console.Source{
 		Version:  Version(),
-		Journal:  p.journal,
-		Masters:  p.masters,
 		Draining: p.draining.Load,
-		Clients:  func() int { return p.clients.Count() },
+		Clients:  p.clients.Count,
 		Notes:    p.notes,
 		Upstream: func() (problem string) {
 			up, _ := p.monitor.Upstream()
 			return up.Problem
 		},
-		Known: func() []events.ClientInfo { return p.clients.Known() },
-		Held: func(ctx context.Context, glob string, n int) (console.Held, bool) {
-			return p.operators.Held(ctx, glob, n)
-		},
-		Unruled: p.unruledLocks,
-		Hottest: func(n int) []events.HotKey { return p.operators.Hottest(n) },
 	})
 }
 
@@ -72,10 +58,4 @@ func (p *Proxy) movingRules() []metrics.MovingRule {
 		moving = append(moving, metrics.MovingRule{Rule: m.Rule.Label(), Until: m.Until})
 	}
 	return moving
-}
-
-// unruledLocks are the patterns of keys that look like locks, and that no rule matches now.
-func (p *Proxy) unruledLocks() []unruled.Found {
-	settings := p.current.Load()
-	return p.unruled.Found(settings.Router.Rules, settings.Config.Ignore)
 }

@@ -26,16 +26,14 @@ func (c *Console) clients(context.Context, Command) any {
 	})
 }
 
-const hottest = 10
-
-// Hottest returns the most refused lock keys, n at most.
-func (c *Console) Hottest(n int) []events.HotKey {
+// hottest returns the ten lock keys that were refused most.
+func (c *Console) hottest() []events.HotKey {
 	rules := c.Active.Load().Router.Rules
-	return c.Journal.Hottest(n, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
+	return c.Journal.Hottest(10, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
 }
 
 func (c *Console) hot(context.Context, Command) any {
-	return listOf(c.Hottest(hottest), func(_ int, k events.HotKey) any {
+	return listOf(c.hottest(), func(_ int, k events.HotKey) any {
 		return pairs{"key", k.Key, "db", k.DB, "refused", k.Refusals, "too-high-by", k.Excess}
 	})
 }

@@ -92,11 +92,16 @@ func (c *Console) rules(context.Context, Command) any {
 
 // unruled shows the patterns of keys that look like locks and match no rule.
 func (c *Console) unruled(context.Context, Command) any {
-	settings := c.Active.Load()
-	return listOf(c.Unruled.Found(settings.Router.Rules, settings.Config.Ignore), func(_ int, found unruled.Found) any {
+	return listOf(c.UnruledLocks(), func(_ int, found unruled.Found) any {
 		return pairs{
 			"pattern", found.Match, "uses", found.Uses, "first", found.First, "last", found.Last,
 			"shape", found.Shape, "library", found.Library, "rule", found.Rule(),
 		}
 	})
+}
+
+// UnruledLocks are the patterns of keys that look like locks, and that no rule matches now.
+func (c *Console) UnruledLocks() []unruled.Found {
+	settings := c.Active.Load()
+	return c.Unruled.Found(settings.Router.Rules, settings.Config.Ignore)
 }

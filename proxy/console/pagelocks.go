@@ -1,4 +1,4 @@
-package page
+package console
 
 import (
 	"cmp"
@@ -9,12 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"redlock-proxy/proxy/console"
 	"redlock-proxy/redlock/inspect"
 )
 
 const (
-	mostLocks   = 100
 	longestKey  = 256 // bytes that are shown of a key, or searched for
 	heldPause   = 500 * time.Millisecond
 	heldKept    = time.Second
@@ -96,7 +94,7 @@ func (p *Page) lockTable(ctx context.Context, search string) (text []byte, ok bo
 	case <-ctx.Done():
 		return nil, false
 	}
-	held, ok := p.source.Held(ctx, globOf(search), mostLocks)
+	held, ok := p.list(ctx, globOf(search), usualLocks)
 	if !ok {
 		return nil, false
 	}
@@ -118,7 +116,7 @@ func globOf(search string) string {
 	return "*" + escapes.Replace(search) + "*"
 }
 
-func lockTableOf(held console.Held, search string, now time.Time) LockTable {
+func lockTableOf(held Held, search string, now time.Time) LockTable {
 	table := LockTable{Time: Time(now), Search: search, Complete: held.Complete, More: held.More, Locks: []Lock{}}
 	for _, l := range held.Locks {
 		shown := Lock{

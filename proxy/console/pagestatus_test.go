@@ -1,4 +1,4 @@
-package page
+package console
 
 import (
 	"encoding/json"
@@ -34,7 +34,10 @@ func TestStatusInJSON(t *testing.T) {
 			{ID: 3, Address: "10.0.0.8:5000", Command: "get", Key: "lock:b", Began: time.Now().Add(1450 * time.Millisecond)},
 		}
 		s.masters.NewUntil = time.Now().Add(time.Hour)
-		journal := s.source.Journal
+		journal := s.console.Journal
+		for range 10 {
+			journal.Note(events.KeyEvent{DB: 1, Key: []byte("lock:hot"), Verdict: events.Refused, At: time.Now()})
+		}
 		observer := journal.Observer(nobody{})
 		observer.Voted("m1:1", redlock.Granted, time.Millisecond, time.Now())
 		observer.Voted("m1:1", redlock.Refused, 2*time.Millisecond, time.Now())

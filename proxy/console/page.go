@@ -1,4 +1,4 @@
-package page
+package console
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"redlock-proxy/proxy/console"
-	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/unruled"
 )
 
@@ -27,31 +25,22 @@ const (
 	writePatience = 10 * time.Second
 )
 
-// A Source is what the Page asks for. All goroutines may call its functions. Only Held
-// may block.
+// A Source is what the Page shows besides what the Console knows. All goroutines may call its functions.
 type Source struct {
 	Version  string
-	Journal  *events.Journal
-	Masters  func() events.State
 	Draining func() bool
 	Clients  func() int      // number of connected clients
 	Notes    func() []string // lines for operators
 	// Upstream says why the upstream cannot be used. It is empty if it can, or if there is none.
 	Upstream func() (problem string)
-	// Hottest returns the most refused keys, n at most. Known returns the clients, in a slice
-	// that the Page may change.
-	Hottest func(n int) []events.HotKey
-	Known   func() []events.ClientInfo
-	// Unruled returns the patterns of keys that look like locks and match no rule.
-	Unruled func() []unruled.Found
-	// Held returns locks whose keys match a glob, n at most. It asks the masters, until ctx
-	// ends. ok is false if it could not ask.
-	Held func(ctx context.Context, glob string, n int) (h console.Held, ok bool)
 }
 
 // A Page serves the state of the proxy over HTTP.
 type Page struct {
 	source  Source
+	console *Console
+	list    func(ctx context.Context, glob string, n int) (h Held, ok bool) // the Console's Held
+	unruled func() []unruled.Found
 	started time.Time
 
 	lives     context.Context // ends with Close
@@ -65,9 +54,9 @@ type Page struct {
 	changes int // of the journal, before sent was made
 }
 
-// New makes a Page.
-func New(source Source) *Page {
-	p := &Page{source: source, started: time.Now(), listeners: make(chan struct{}, mostListeners)}
+// NewPage makes a Page of what a Console knows.
+func NewPage(c *Console, source Source) *Page {
+	p := &Page{source: source, console: c, list: c.Held, unruled: c.UnruledLocks, started: time.Now(), listeners: make(chan struct{}, mostListeners)}
 	p.lives, p.end = context.WithCancel(context.Background())
 	p.held.turn = make(chan struct{}, 1)
 	return p
@@ -157,7 +146,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 func (p *Page) toSend() (text []byte, changes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if changes = p.source.Journal.Changes(); changes != p.changes || p.lives.Err() != nil || time.Since(p.at) >= shortestInterval {
+	if changes = p.console.Journal.Changes(); changes != p.changes || p.lives.Err() != nil || time.Since(p.at) >= shortestInterval {
 		p.changes, p.sent, p.at = changes, p.text(), time.Now()
 	}
 	return p.sent, p.changes
@@ -168,7 +157,7 @@ func (p *Page) toSend() (text []byte, changes int) {
 func (p *Page) await(listens context.Context, changes int) (more bool) {
 	tick := time.NewTicker(shortestInterval)
 	defer tick.Stop()
-	for began := time.Now(); time.Since(began) < interval && changes == p.source.Journal.Changes(); {
+	for began := time.Now(); time.Since(began) < interval && changes == p.console.Journal.Changes(); {
 		select {
 		case <-tick.C:
 		case <-listens.Done():

@@ -1,7 +1,9 @@
-package page
+package console
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"redlock-proxy/proxy/events"
@@ -14,6 +16,12 @@ const (
 	healthAtRisk   = "at_risk"  // a quorum votes, and one more failure ends it
 	healthLost     = "lost"     // no lock can be decided
 	healthDraining = "draining" // the proxy is ending
+)
+
+const (
+	mostWaiters = 20
+	// waitsAfter is how long a lock command runs before its client counts as waiting.
+	waitsAfter = 100 * time.Millisecond
 )
 
 // Status is what /status.json answers. deploy/README.md has the meaning of the fields.
@@ -86,22 +94,22 @@ type Time = events.Time
 
 // status makes the Status of now.
 func (p *Page) status() Status {
-	from := p.source.Masters()
+	from := p.console.Masters()
 	now := time.Now()
 	s := Status{
 		Time: Time(now), Started: Time(p.started), Version: p.source.Version,
-		Clients: p.source.Clients(), Events: p.source.Journal.Events(), Notes: append([]string{}, p.source.Notes()...), Upstream: p.source.Upstream(),
-		Quorum: quorumOf(from), Hot: append([]events.HotKey{}, p.source.Hottest(mostHot)...), Waiters: waitersOf(p.source.Known(), now),
+		Clients: p.source.Clients(), Events: p.console.Journal.Events(), Notes: append([]string{}, p.source.Notes()...), Upstream: p.source.Upstream(),
+		Quorum: quorumOf(from), Hot: append([]events.HotKey{}, p.console.hottest()...), Waiters: waitersOf(p.console.Clients(), now),
 		Unruled: []Unruled{},
 	}
-	for _, f := range p.source.Unruled() {
+	for _, f := range p.unruled() {
 		s.Unruled = append(s.Unruled, Unruled{f.Match, f.Uses, Time(f.First), Time(f.Last), f.Shape, f.Library, f.Rule()})
 	}
 	s.Health = healthOf(s.Quorum, p.source.Draining())
 	for _, m := range from.Masters {
 		s.Masters = append(s.Masters, masterOf(m))
 	}
-	total, last := p.source.Journal.Commands(now)
+	total, last := p.console.Journal.Commands(now)
 	s.Commands = LockCommands{Granted: total.Granted, Refused: total.Refused, Undecided: total.Undecided}
 	for _, second := range last {
 		minute := &s.Commands.LastMinute
@@ -152,4 +160,35 @@ func masterOf(m events.Master) Master {
 func milliseconds(d time.Duration) *float64 {
 	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
 	return &ms
+}
+
+// Waiters are the clients whose lock command has no answer yet.
+type Waiters struct {
+	Count  int      `json:"count"`
+	Oldest []Waiter `json:"oldest"`
+}
+
+// A Waiter is one of them. Name is what the client calls itself.
+type Waiter struct {
+	Client  string `json:"client"`
+	Name    string `json:"name"`
+	Command string `json:"command"`
+	Key     string `json:"key"`
+	DB      int    `json:"db"`
+	Since   Time   `json:"since"`
+}
+
+// waitersOf returns the clients that wait, those that have waited longest first.
+func waitersOf(clients []events.ClientInfo, now time.Time) Waiters {
+	clients = slices.DeleteFunc(clients, func(c events.ClientInfo) bool {
+		return c.Command == "" || now.Sub(c.Began) < waitsAfter
+	})
+	slices.SortFunc(clients, func(a, b events.ClientInfo) int {
+		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID))
+	})
+	w := Waiters{Count: len(clients), Oldest: []Waiter{}}
+	for _, c := range clients[:min(len(clients), mostWaiters)] {
+		w.Oldest = append(w.Oldest, Waiter{Client: c.Address, Name: c.Name, Command: c.Command, Key: c.Key, DB: c.DB, Since: Time(c.Began)})
+	}
+	return w
 }

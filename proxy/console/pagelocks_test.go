@@ -1,4 +1,4 @@
-package page
+package console
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/redlock/inspect"
 )
@@ -21,16 +20,16 @@ func TestLocksInJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it is midnight of 2000-01-01
 		s := newScene(voting("m1"))
 		asked := ""
-		s.source.Held = func(_ context.Context, glob string, n int) (console.Held, bool) {
+		s.list = func(_ context.Context, glob string, n int) (Held, bool) {
 			asked = glob
 			copied := inspect.Copy{Type: "string", Text: []byte("secret"), Digest: "a1b2c3d4", TTL: 1500 * time.Millisecond}
 			forEver := copied
 			forEver.TTL = inspect.NoTTL
 			holder := events.Holder{Client: events.ClientInfo{Address: "10.0.0.6:5000", Facts: events.Facts{Name: "worker"}}, Since: time.Now()}
-			return console.Held{More: true, Locks: []console.HeldLock{
+			return Held{More: true, Locks: []HeldLock{
 				{DB: 1, Key: strings.Repeat("k", 2*longestKey), Holding: inspect.Holding{Copy: forEver, Holders: 3}},
 				{Key: "lock:a*", Holding: inspect.Holding{Copy: copied, Holders: 4}, Holder: holder, Known: true, Waiters: 2},
-			}}, n == mostLocks
+			}}, n == usualLocks
 		}
 		want := `{"time":"2000-01-01T00:00:00.000Z","search":"a*[","complete":false,"more":true,"locks":[` +
 			`{"key":"lock:a*","db":0,"type":"string","digest":"a1b2c3d4","holder":{"client":"10.0.0.6:5000","name":"worker","connected":true,"since":"2000-01-01T00:00:00.000Z"},` +
@@ -48,10 +47,10 @@ func TestQuestionsForLocksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, began := newScene(voting("m1")), time.Now()
 		var at []time.Duration
-		s.source.Held = func(context.Context, string, int) (console.Held, bool) {
+		s.list = func(context.Context, string, int) (Held, bool) {
 			at = append(at, time.Since(began)) // without a lock: the race detector would tell
 			time.Sleep(100 * time.Millisecond)
-			return console.Held{}, true
+			return Held{}, true
 		}
 		var all sync.WaitGroup
 		ask := func(search string) {
@@ -82,9 +81,9 @@ func TestQuestionsForLocksAreBounded(t *testing.T) {
 func TestQuestionsForLocksEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, began := newScene(voting("m1")), time.Now()
-		s.source.Held = func(ctx context.Context, _ string, _ int) (console.Held, bool) {
+		s.list = func(ctx context.Context, _ string, _ int) (Held, bool) {
 			<-ctx.Done()
-			return console.Held{}, true
+			return Held{}, true
 		}
 		if text, ok := s.lockTable(t.Context(), ""); !ok || time.Since(began) != heldTimeout || !strings.Contains(string(text), `"complete":false`) {
 			t.Errorf("%v after %s: %s", ok, time.Since(began), text)
@@ -113,7 +112,7 @@ func TestQuestionsForLocksEnd(t *testing.T) {
 func TestLocksOverHTTP(t *testing.T) {
 	s := newScene(voting("m1"))
 	able := false
-	s.source.Held = func(context.Context, string, int) (console.Held, bool) { return console.Held{}, able }
+	s.list = func(context.Context, string, int) (Held, bool) { return Held{}, able }
 	mux := http.NewServeMux()
 	s.Register(mux)
 	ask := func(search, want string, status int) {

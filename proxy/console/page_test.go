@@ -1,10 +1,9 @@
-package page
+package console
 
 import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -29,18 +28,18 @@ type scene struct {
 }
 
 func newScene(masters ...redlock.MasterStatus) *scene {
-	journal := events.New(slog.New(slog.DiscardHandler))
 	s := &scene{masters: redlock.Status{Needed: len(masters)/2 + 1, Masters: masters}}
-	s.Page = New(Source{
+	c := testConsole()
+	c.Masters = func() events.State {
+		return c.Journal.Masters(func() redlock.Status {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.masters
+		})
+	}
+	c.Clients = func() []events.ClientInfo { return slices.Clone(s.clients) }
+	s.Page = NewPage(c, Source{
 		Version: "a version",
-		Journal: journal,
-		Masters: func() events.State {
-			return journal.Masters(func() redlock.Status {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				return s.masters
-			})
-		},
 		Draining: func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -49,14 +48,10 @@ func newScene(masters ...redlock.MasterStatus) *scene {
 		Clients:  func() int { return 12 },
 		Notes:    func() []string { return []string{"demo: toys"} },
 		Upstream: func() string { return "connection refused" },
-		Hottest: func(n int) []events.HotKey {
-			return []events.HotKey{{DB: 1, Key: "lock:hot", Refusals: int64(n)}}
-		},
-		Unruled: func() []unruled.Found {
-			return []unruled.Found{{Match: "job:*", Uses: 3, Shape: "a shape", Library: "a library"}}
-		},
-		Known: func() []events.ClientInfo { return slices.Clone(s.clients) },
 	})
+	s.unruled = func() []unruled.Found {
+		return []unruled.Found{{Match: "job:*", Uses: 3, Shape: "a shape", Library: "a library"}}
+	}
 	return s
 }
 
@@ -236,10 +231,10 @@ func TestListenersShareTheState(t *testing.T) {
 			t.Errorf("ten listeners at once: %d states are made", made)
 		}
 		began := time.Now()
-		if s.await(t.Context(), s.source.Journal.Changes()); time.Since(began) < interval {
+		if s.await(t.Context(), s.console.Journal.Changes()); time.Since(began) < interval {
 			t.Errorf("an event after %v", time.Since(began))
 		}
-		time.AfterFunc(interval/2, func() { s.source.Journal.NoteReload("reloaded") })
+		time.AfterFunc(interval/2, func() { s.console.Journal.NoteReload("reloaded") })
 		_, changes := s.toSend()
 		began = time.Now()
 		if more := s.await(t.Context(), changes); !more || time.Since(began) > interval/2+shortestInterval {
