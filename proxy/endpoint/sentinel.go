@@ -21,10 +21,8 @@ const (
 	// sentinelTimeout bounds the question to one Sentinel, including the dial. All are
 	// asked at once.
 	sentinelTimeout = 500 * time.Millisecond
-	// An answer is used for answerLifetime, or for suspectLifetime if it led to no
-	// master. So many dials at once cost the Sentinels one question.
-	answerLifetime  = time.Second
-	suspectLifetime = 100 * time.Millisecond
+	// answerLifetime is how long an answer is used. So many dials at once cost the Sentinels one question.
+	answerLifetime = 100 * time.Millisecond
 )
 
 // sentinelGroup is a master and its replicas. Sentinels say which server is the master
@@ -36,10 +34,9 @@ type sentinelGroup struct {
 
 	// turn is a mutex whose Lock a context can end. It guards the fields below, and is
 	// held for the bounded time in which the Sentinels are asked.
-	turn    chan struct{}
-	found   string // the master's address; empty if the Sentinels must be asked
-	asked   time.Time
-	suspect bool // found led to no master
+	turn  chan struct{}
+	found string // the master's address; empty if the Sentinels must be asked
+	asked time.Time
 }
 
 func newSentinelGroup(name string, addresses []string, entry Endpoint) *sentinelGroup {
@@ -64,26 +61,14 @@ func (g *sentinelGroup) master(ctx context.Context) (address string, err error) 
 	case <-ctx.Done():
 		return "", fmt.Errorf("asking the Sentinels for %s: %w", g.name, ctx.Err())
 	}
-	lifetime := answerLifetime
-	if g.suspect {
-		lifetime = suspectLifetime
-	}
-	if g.found != "" && time.Since(g.asked) < lifetime {
+	if g.found != "" && time.Since(g.asked) < answerLifetime {
 		return g.found, nil
 	}
 	if g.found, err = agreedMaster(g.name, g.ask(ctx, majorityAgrees(len(g.addresses)))); err != nil {
 		return "", err
 	}
-	g.asked, g.suspect = time.Now(), false
+	g.asked = time.Now()
 	return g.found, nil
-}
-
-// mistrust makes the next question to the Sentinels come sooner, because there was no
-// master at the address that they gave.
-func (g *sentinelGroup) mistrust(address string) {
-	g.turn <- struct{}{}
-	defer func() { <-g.turn }()
-	g.suspect = g.suspect || g.found == address
 }
 
 // ask asks all Sentinels at once. It returns as soon as all have answered, failed or
@@ -199,7 +184,6 @@ func (e Endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
 			return conn, nil
 		}
 		err = fmt.Errorf("%s, which the Sentinels name as %s: %w", address, e.sentinels.name, e.Explain(err))
-		e.sentinels.mistrust(address)
 		named, failure := e.sentinels.master(ctx)
 		if failure != nil || named == address {
 			return nil, err
