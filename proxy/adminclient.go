@@ -18,8 +18,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/inspect"
-	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock/resp"
 )
@@ -99,7 +99,7 @@ func Check(ctx context.Context, cfg *config.Config, all bool) inspect.Report {
 			continue
 		}
 		r.Hazards = append(r.Hazards, inspect.Hazard{
-			Hazard: metrics.Hazard{Kind: "unruled", Detail: found.Pattern},
+			Hazard: events.Hazard{Kind: "unruled", Detail: found.Pattern},
 			Text: fmt.Sprintf("%s: the running proxy has seen keys like these used as locks (%s), and no rule matches them, so they are on the upstream alone; add to locks: %s",
 				found.Pattern, config.Plural(int(found.Uses), "time"), found.Rule),
 		})

@@ -20,7 +20,6 @@ import (
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/server"
@@ -124,7 +123,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Unruled:         p.unruled,
 	})
 	p.server = server.New(env, p.clients)
-	if err := reg.Register(metrics.Readings{
+	if err := reg.Register(events.Readings{
 		Masters: p.locker.Status, Upstream: p.upstreamUp, Moving: p.movingRules, Leases: p.leases.Counts,
 		Shared: p.upstream.Counts, Buffered: env.Budget.InUse,
 		Unruled: func() (int, int64) { return len(p.operators.UnruledLocks()), p.unruled.Uses() },

@@ -64,7 +64,7 @@
 // Package endpoint connects to a server. Package inspect asks the servers for their role and settings,
 // for -check, the metrics and the log. Package events remembers what happened to clients, to locks and to
 // masters. It logs the masters' states and has all sentences about them, which REDLOCK, INFO, /readyz and
-// the page show. Package metrics counts; shown.go tells it the active settings. admin.go serves HTTP.
+// the page show. It counts what Prometheus asks for; shown.go tells it the active settings. admin.go serves HTTP.
 // Package console shows the state of everything there. The program itself starts the servers of -demo. Package
 // embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest is for tests
 // only. imports_test.go says which room may import which.

@@ -113,7 +113,6 @@ var rooms = map[string]room{
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"events":   {floor: 1, redlock: []string{""}}, // the masters' states, and what an Observer is told
-	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 }
 
 // testRooms are imported by tests only, of any room.

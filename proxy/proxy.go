@@ -22,7 +22,6 @@ import (
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
@@ -52,7 +51,7 @@ type Proxy struct {
 	current     *config.Active
 	log         *slog.Logger
 	level       *slog.LevelVar // the level of log; a reload sets it
-	metrics     *metrics.Metrics
+	metrics     *events.Metrics
 	observer    redlock.Observer // of the masters: the journal, and the metrics behind it
 	embedded    []*embedded.Server
 	embeddedAt  embeddedServers

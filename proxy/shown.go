@@ -7,8 +7,8 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/metrics"
 )
 
 // These functions give packages metrics and console what they show, in their terms.
@@ -26,12 +26,12 @@ func (p *Proxy) newPage() *console.Page {
 	})
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {
-	return metrics.New(reg, metrics.Names{Verdicts: lock.Verdicts(), Limits: config.LimitNames(), Build: thisBuild().labels()})
+func newMetrics(reg prometheus.Registerer) (*events.Metrics, error) {
+	return events.NewMetrics(reg, events.Names{Verdicts: lock.Verdicts(), Limits: config.LimitNames(), Build: thisBuild().labels()})
 }
 
-func shownOf(cfg *config.Config, since time.Time) metrics.Settings {
-	return metrics.Settings{
+func shownOf(cfg *config.Config, since time.Time) events.Settings {
+	return events.Settings{
 		Since: since, Hash: cfg.Hash(), Clients: cfg.Limits.Clients, MasterTimeout: cfg.MasterTimeout,
 		Rules: cfg.Locks.Labels(), Waiting: cfg.Locks.Waiting().Labels(),
 	}
@@ -52,10 +52,10 @@ func (p *Proxy) upstreamUp() (up, known bool) {
 	return upstream.Problem == "", known
 }
 
-func (p *Proxy) movingRules() []metrics.MovingRule {
-	var moving []metrics.MovingRule
+func (p *Proxy) movingRules() []events.MovingRule {
+	var moving []events.MovingRule
 	for _, m := range p.current.Load().Router.Moving(time.Now()) {
-		moving = append(moving, metrics.MovingRule{Rule: m.Rule.Label(), Until: m.Until})
+		moving = append(moving, events.MovingRule{Rule: m.Rule.Label(), Until: m.Until})
 	}
 	return moving
 }

@@ -66,7 +66,7 @@ type votes struct {
 	sum, most time.Duration
 }
 
-// A Meter counts what happens to masters. metrics.Metrics is the one in service.
+// A Meter counts what happens to masters. Metrics is the one in service.
 type Meter interface {
 	redlock.Observer
 	ForgetMaster(name string) // is called for a server that is no longer a master

@@ -14,7 +14,6 @@ import (
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
@@ -64,7 +63,7 @@ type Service struct {
 	registry
 
 	accepted *acceptedLogins
-	refusals metrics.Throttle // limits log lines about logins
+	refusals events.Throttle // limits log lines about logins
 }
 
 // New makes the Service of the process that env belongs to. The functions in cfg may be nil.

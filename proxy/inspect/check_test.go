@@ -19,7 +19,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 )
@@ -88,7 +88,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if report := Check(t.Context(), cfg, false); !report.Fine {
 		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", textOf(report))
 	}
-	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: make([]string, 3)})
+	meter, err := events.NewMetrics(prometheus.NewRegistry(), events.Names{Build: make([]string, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestReportAsJSON(t *testing.T) {
 	_, _, masters := testServers(1)
 	report := Report{
 		Fine: true, Configuration: "f.yaml", Settings: settingList{{Name: "masters", Value: "m1:6379"}, {Name: "admin", Value: "-"}},
-		Servers: Answers{Masters: masters}.servers(nil), Notes: []string{"a note"}, Hazards: []Hazard{{hazardWarning, metrics.Hazard{Kind: "rights", Server: "m1:6379", Detail: "kill"}, "words"}},
+		Servers: Answers{Masters: masters}.servers(nil), Notes: []string{"a note"}, Hazards: []Hazard{{hazardWarning, events.Hazard{Kind: "rights", Server: "m1:6379", Detail: "kill"}, "words"}},
 	}
 	var text strings.Builder
 	if err := report.WriteJSON(&text); err != nil {

@@ -10,15 +10,15 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
 )
 
 // A Hazard is one thing about the servers that endangers locks. Its Kind is a word of a closed set.
 type Hazard struct {
-	Level          hazardLevel `json:"level"`
-	metrics.Hazard             // the labels of the metric redlock_hazards
-	Text           string      `json:"text"`
+	Level         hazardLevel `json:"level"`
+	events.Hazard             // the labels of the metric redlock_hazards
+	Text          string      `json:"text"`
 }
 
 type hazardLevel uint8
@@ -43,7 +43,7 @@ func (l hazardLevel) MarshalText() ([]byte, error) { return []byte(l.String()), 
 type hazardList []Hazard
 
 func (l *hazardList) add(level hazardLevel, kind, server, format string, values ...any) {
-	*l = append(*l, Hazard{level, metrics.Hazard{Kind: kind, Server: server}, fmt.Sprintf(format, values...)})
+	*l = append(*l, Hazard{level, events.Hazard{Kind: kind, Server: server}, fmt.Sprintf(format, values...)})
 }
 
 // Hazards judges the configuration and the answers. The start, a reload and -check all use it. It asks no server.

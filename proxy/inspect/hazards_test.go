@@ -12,7 +12,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
 )
 
@@ -126,7 +126,7 @@ func TestHazards(t *testing.T) {
 			if got[i].Kind == "" {
 				t.Errorf("%s: no kind for %q", row.name, got[i].Text)
 			}
-			got[i].Hazard = metrics.Hazard{}
+			got[i].Hazard = events.Hazard{}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(row.want) {
 			t.Errorf("%s\n got %v\nwant %v", row.name, got, row.want)

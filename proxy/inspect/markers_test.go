@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 )
 
 const testMarker = "redlock-proxy/2 db=0 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 replid=- run=run-id-of-%d since=%d quarantine=30000 longest=90000 before=60000 turned=0"
@@ -67,7 +67,7 @@ func TestMarkerLines(t *testing.T) {
 		case row.kind == "" && (len(found) > 0 || len(lines) != 3 || lines[1] != want):
 			t.Errorf("%s:\n got %q %v\nwant %q", row.name, lines, found, want)
 		case row.kind != "" && (len(lines) != 2 || len(found) != 1 ||
-			found[0] != Hazard{row.level, metrics.Hazard{Kind: row.kind, Server: "m2:6379"}, want}):
+			found[0] != Hazard{row.level, events.Hazard{Kind: row.kind, Server: "m2:6379"}, want}):
 			t.Errorf("%s:\n got %q %+v\nwant %q", row.name, lines, found, want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestMarkerLinesOfAListOfAnotherLength(t *testing.T) {
 			masters[i].marker = markerFacts{text: fmt.Sprintf(testMarker, i+1, i+1, 0), clock: now}
 		}
 		lines, found := Answers{Config: cfg, Masters: masters}.markerLines()
-		if len(lines) > 0 || len(found) != listed || found[0] != (Hazard{hazardAbsent, metrics.Hazard{Kind: "marker", Server: "m1:6379"}, want}) {
+		if len(lines) > 0 || len(found) != listed || found[0] != (Hazard{hazardAbsent, events.Hazard{Kind: "marker", Server: "m1:6379"}, want}) {
 			t.Errorf("%d listed: %q %+v", listed, lines, found)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // call Run. Any goroutine may call the other methods at any time.
 type Monitor struct {
 	current *config.Active
-	meter   *metrics.Metrics
+	meter   *events.Metrics
 	log     *slog.Logger
 	fresh   chan Answers // those of a reload
 
@@ -57,7 +57,7 @@ type Upstream struct {
 
 // NewMonitor makes a Monitor that knows the answers of current's servers. It puts the upstream's commands into
 // current's router, and reports to meter. Run reports to log.
-func NewMonitor(ctx context.Context, current *config.Active, meter *metrics.Metrics, log *slog.Logger, answers Answers) *Monitor {
+func NewMonitor(ctx context.Context, current *config.Active, meter *events.Metrics, log *slog.Logger, answers Answers) *Monitor {
 	s := &Monitor{current: current, meter: meter, log: log, fresh: make(chan Answers, 1), started: time.Now(), versions: map[string]string{}}
 	s.learn(ctx, answers)
 	return s
@@ -178,7 +178,7 @@ func (s *Monitor) learn(ctx context.Context, answers Answers) {
 		found.add(hazardWarning, kindNewSet, "", "this process was started with -new more than %s ago; %s", config.ShortDuration(newSetPause), takeNewOut)
 	}
 	s.hazards = found
-	shown := make([]metrics.Hazard, len(found))
+	shown := make([]events.Hazard, len(found))
 	for i, h := range found {
 		shown[i] = h.Hazard
 	}

@@ -13,7 +13,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 )
@@ -50,7 +50,7 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 	for _, s := range []*proxytest.Redis{server, late} {
 		s.Ask(t, "ACL SETUSER proxy on >pw ~* &* +@all -getset -dump")
 	}
-	m, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: make([]string, 3)})
+	m, err := events.NewMetrics(prometheus.NewRegistry(), events.Names{Build: make([]string, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +114,9 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 func TestReportSaysWhatIsOver(t *testing.T) {
 	log := &proxytest.Log{}
 	s := &Monitor{log: slog.New(slog.NewTextHandler(log, nil))}
-	few := Hazard{hazardWarning, metrics.Hazard{Kind: "few"}, "2 masters"}
+	few := Hazard{hazardWarning, events.Hazard{Kind: "few"}, "2 masters"}
 	twice := func(how string) Hazard {
-		return Hazard{hazardRefused, metrics.Hazard{Kind: "duplicate", Server: "m1:1"}, "one server twice: " + how}
+		return Hazard{hazardRefused, events.Hazard{Kind: "duplicate", Server: "m1:1"}, "one server twice: " + how}
 	}
 	for _, step := range []struct {
 		hazards []Hazard

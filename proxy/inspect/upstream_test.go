@@ -16,7 +16,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 )
@@ -25,7 +25,7 @@ func monitorOf(t *testing.T, upstream endpoint.Endpoint, log *proxytest.Log) *Mo
 	t.Helper()
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: upstream}
-	m, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: make([]string, 3)})
+	m, err := events.NewMetrics(prometheus.NewRegistry(), events.Names{Build: make([]string, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package lease
 import (
 	"sync/atomic"
 
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 )
 
 // A refusal says why a lock is not renewed. It was taken all the same.
@@ -50,8 +50,8 @@ type counters struct {
 }
 
 // Counts returns the present numbers, for metrics.
-func (k *Keeper) Counts() metrics.LeaseCounts {
-	return metrics.LeaseCounts{
+func (k *Keeper) Counts() events.LeaseCounts {
+	return events.LeaseCounts{
 		Held: k.held.Load(), Lost: k.lost.Load(),
 		Renewals: named(renewalNames[:], k.renewals[:]),
 		Releases: named(releaseNames[:], k.releases[:]),

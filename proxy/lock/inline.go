@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/redlock"
@@ -93,7 +93,7 @@ func (p *Plane) scriptWaitsFor(call Command) (rule *route.Rule, locks [][]byte) 
 // last try, or of unheard if there was none.
 func (p *Plane) inLine(ctx context.Context, r waiting.Request, rule *route.Rule, try, unheard func() answer, result func(answer) waiting.Result) (a answer) {
 	loop.FromContext(ctx).Leave()
-	began, outcome := time.Now(), metrics.WaitError // as after a panic
+	began, outcome := time.Now(), events.WaitError // as after a panic
 	var ended func(outcome string, after time.Duration)
 	defer func() {
 		if a.waited = ended != nil; a.waited {
@@ -107,16 +107,16 @@ func (p *Plane) inLine(ctx context.Context, r waiting.Request, rule *route.Rule,
 	})
 	switch {
 	case ctx.Err() != nil && result(a) != waiting.Granted: // a grant has a lease
-		outcome = metrics.WaitGone
+		outcome = events.WaitGone
 		return answer{kind: redlock.KindAcquire, outcome: redlock.Outcome{Verdict: redlock.NoQuorum, Abandoned: true}}
 	case !tried:
 		a = unheard()
 	}
 	switch result(a) {
 	case waiting.Granted:
-		outcome = metrics.WaitGranted
+		outcome = events.WaitGranted
 	case waiting.Refused:
-		outcome = metrics.WaitRefused
+		outcome = events.WaitRefused
 	}
 	return a
 }

@@ -11,7 +11,6 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
-	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/proxy/wire"
@@ -34,7 +33,7 @@ type Locker interface {
 	Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, redlock.Outcome)
 }
 
-// Meter counts lock commands. metrics.Metrics is the one in service.
+// Meter counts lock commands. events.Metrics is the one in service.
 type Meter interface {
 	LockCommand(kind, verdict, rule string, seconds float64)
 	Refused(code string)
@@ -55,7 +54,7 @@ type Plane struct {
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // the warnings that were logged, see firstTime
-	undecided  metrics.Throttle
+	undecided  events.Throttle
 }
 
 // Command is a command on lock keys. The plane does not keep its slices.

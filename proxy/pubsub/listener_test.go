@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
@@ -73,7 +73,7 @@ func (x *fixture) put(key, value string) {
 
 // listen makes a Listener of a session whose client sends nothing.
 func listen(t *testing.T) *fixture {
-	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
+	meter, err := events.NewMetrics(prometheus.NewRegistry(), events.Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}

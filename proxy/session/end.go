@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -82,9 +82,9 @@ const (
 // An ending says what a reason does and how it is reported.
 type ending struct {
 	how   drain
-	reply wire.Error             // the last reply to the client; may be empty
-	limit config.LimitName       // the limit that was reached; may be empty
-	count func(*metrics.Metrics) // a further counter; may be nil
+	reply wire.Error            // the last reply to the client; may be empty
+	limit config.LimitName      // the limit that was reached; may be empty
+	count func(*events.Metrics) // a further counter; may be nil
 	level slog.Level
 	text  string // the log line; if empty, nothing is logged
 }
@@ -93,40 +93,40 @@ var endings = [...]ending{
 	ClientGone:      {how: now},
 	Quit:            {how: now},
 	ForgedRequest:   {how: now},
-	ProtocolError:   {how: now, count: (*metrics.Metrics).ProtocolError},
+	ProtocolError:   {how: now, count: (*events.Metrics).ProtocolError},
 	NoMemory:        {how: now, limit: config.LimitMemory, reply: wire.ErrMemory},
 	QueryTooLong:    {how: now, limit: config.LimitQuery},
-	HandshakeFailed: {how: now, count: (*metrics.Metrics).HandshakeFailed, level: slog.LevelWarn, text: "closing client: TLS handshake failed"},
+	HandshakeFailed: {how: now, count: (*events.Metrics).HandshakeFailed, level: slog.LevelWarn, text: "closing client: TLS handshake failed"},
 	UserGone:        {how: now},
 	UpstreamGone:    {how: now},
 
 	Draining:    {how: afterCommands},
 	NotLoggedIn: {how: afterCommands, limit: config.LimitLoginTime},
 	Idle:        {how: afterCommands, limit: config.LimitIdle},
-	MissedMessages: {how: afterCommands, count: listenerEnded(metrics.ListenerGap),
+	MissedMessages: {how: afterCommands, count: listenerEnded(events.ListenerGap),
 		level: slog.LevelInfo, text: "closing client: subscriber may have missed messages"},
-	OutOfSync: {how: afterCommands, count: (*metrics.Metrics).UpstreamProtocolError,
+	OutOfSync: {how: afterCommands, count: (*events.Metrics).UpstreamProtocolError,
 		level: slog.LevelError, text: "closing client: unexpected reply from upstream (out of sync)"},
 
 	Unread:        {how: atOnce, limit: config.LimitUnreadTime},
 	UpstreamStuck: {how: atOnce},
-	Overflow: {how: atOnce, limit: config.LimitOutput, count: listenerEnded(metrics.ListenerOverflow),
+	Overflow: {how: atOnce, limit: config.LimitOutput, count: listenerEnded(events.ListenerOverflow),
 		level: slog.LevelWarn, text: textOverflow},
-	OverflowMemory: {how: atOnce, limit: config.LimitMemory, count: listenerEnded(metrics.ListenerOverflow),
+	OverflowMemory: {how: atOnce, limit: config.LimitMemory, count: listenerEnded(events.ListenerOverflow),
 		level: slog.LevelWarn, text: textOverflow},
 	Revoked: {how: atOnce},
 	Killed:  {how: atOnce, level: slog.LevelInfo, text: "closing client: CLIENT KILL"},
 	CutOff:  {how: atOnce},
 	LeaseLost: {how: atOnce,
 		level: slog.LevelWarn, text: "closing client: a lock could not be renewed in time; the client may have lost it"},
-	Panicked: {how: atOnce, count: (*metrics.Metrics).PanicRecovered,
+	Panicked: {how: atOnce, count: (*events.Metrics).PanicRecovered,
 		level: slog.LevelError, text: "closing client: panic in the proxy (please report)"},
 }
 
 const textOverflow = "closing client: subscriber does not read its messages"
 
-func listenerEnded(reason string) func(*metrics.Metrics) {
-	return func(m *metrics.Metrics) { m.ListenerEnded(reason) }
+func listenerEnded(reason string) func(*events.Metrics) {
+	return func(m *events.Metrics) { m.ListenerEnded(reason) }
 }
 
 // stopping are the reasons after which commands that were read are not performed.

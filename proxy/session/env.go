@@ -6,7 +6,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/redlock/loop"
 )
@@ -16,17 +16,17 @@ type Env struct {
 	Clock    *conn.Clock    // the server's sweep advances it
 	Budget   *conn.Budget   // memory for the buffers of clients
 	Active   *config.Active // the settings, which a reload replaces
-	Metrics  *metrics.Metrics
+	Metrics  *events.Metrics
 	Log      *slog.Logger
 	Loop     *loop.Loop     // runs the sessions
 	Upstream *upstream.Pool // connections to the ordinary Redis
 	Reached  atomic.Int64   // how often a session got a connection to the upstream, its own or a shared one
 
-	handshakes, dials metrics.Throttle // limit log lines about those that failed
+	handshakes, dials events.Throttle // limit log lines about those that failed
 }
 
 // NewEnv makes the Env of a process. The owner closes Upstream.
-func NewEnv(active *config.Active, meter *metrics.Metrics, log *slog.Logger, l *loop.Loop) *Env {
+func NewEnv(active *config.Active, meter *events.Metrics, log *slog.Logger, l *loop.Loop) *Env {
 	e := &Env{
 		Clock:   new(conn.Clock),
 		Budget:  conn.NewBudget(func() int64 { return active.Load().Limits.Memory }),

@@ -17,7 +17,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
-	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
@@ -94,7 +94,7 @@ func start(t *testing.T, log io.Writer) (*echo, net.Conn) {
 
 func serve(t *testing.T, log io.Writer, near, far net.Conn) *echo {
 	t.Helper()
-	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
+	meter, err := events.NewMetrics(prometheus.NewRegistry(), events.Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestUnreadReplies(t *testing.T) {
 func TestReasonsAreToldOnce(t *testing.T) {
 	var log bytes.Buffer
 	near, _ := net.Pipe()
-	meter, _ := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
+	meter, _ := events.NewMetrics(prometheus.NewRegistry(), events.Names{Build: []string{"", "", ""}})
 	env := NewEnv(config.NewActive(&config.Settings{}), meter, slog.New(slog.NewTextHandler(&log, nil)), nil)
 	s := New(context.Background(), env, 1, near)
 	s.End(Draining)

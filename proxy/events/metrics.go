@@ -1,4 +1,4 @@
-package metrics
+package events
 
 import (
 	"maps"
@@ -105,9 +105,9 @@ func (f *family) number(name, help string) prometheus.Gauge {
 	return f.gauge(name, help).WithLabelValues()
 }
 
-// New registers all metrics with reg. It returns an error if one of our names is
+// NewMetrics registers all metrics with reg. It returns an error if one of our names is
 // registered there already.
-func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
+func NewMetrics(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	f := new(family)
 	commandTimes := f.times(lockTimeBuckets, "lock_command_duration_seconds", "Time from the arrival of a lock command to its reply, retries included.", "kind")
 	ballotTimes := f.times(lockTimeBuckets, "ballot_duration_seconds", "Time from the first byte of a ballot to its verdict.", "kind", "verdict")

@@ -1,4 +1,4 @@
-package metrics
+package events
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // an acquire still waits.
 func TestWaitsAreShownByRule(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := New(registry, Names{Build: []string{"", "", ""}})
+	m, err := NewMetrics(registry, Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}

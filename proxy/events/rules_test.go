@@ -1,4 +1,4 @@
-package metrics
+package events
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // The series of all rules exist from 0, and those of a rule that a reload deletes go.
 func TestContentionIsShownByRule(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := New(registry, Names{Build: []string{"", "", ""}})
+	m, err := NewMetrics(registry, Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}

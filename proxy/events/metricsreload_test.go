@@ -1,4 +1,4 @@
-package metrics
+package events
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // reloading returns metrics and a function that shows a new configuration with so many rules.
 func reloading(t testing.TB, rules int) (reload func()) {
-	m, err := New(prometheus.NewRegistry(), Names{Build: []string{"", "", ""}, Verdicts: []string{"granted", "refused", "undecided", "error"}})
+	m, err := NewMetrics(prometheus.NewRegistry(), Names{Build: []string{"", "", ""}, Verdicts: []string{"granted", "refused", "undecided", "error"}})
 	if err != nil {
 		t.Fatal(err)
 	}

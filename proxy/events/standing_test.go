@@ -1,4 +1,4 @@
-package metrics
+package events
 
 import (
 	"net/http/httptest"
@@ -13,12 +13,12 @@ import (
 )
 
 var (
-	testUntil  = time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
-	testStatus = redlock.Status{
+	standingUntil  = time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
+	standingStatus = redlock.Status{
 		Needed: 3, Set: "abc", Epoch: 2,
 		Masters: []redlock.MasterStatus{
 			{Name: "m1:1", State: redlock.Voting, Longest: 90 * time.Second},
-			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: testUntil},
+			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: standingUntil},
 			{Name: "m3:1", State: redlock.Unreachable, Reason: "it is not connected: connection refused"},
 			{Name: "m4:1", State: redlock.Rejected, Reason: "it belongs\r\nto another set"},
 			{Name: "m5:1", State: redlock.Voting},
@@ -45,12 +45,12 @@ func gathered(t *testing.T, reg *prometheus.Registry, name string) string {
 // counted.
 func TestStandingIsShown(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m, err := New(reg, Names{Build: []string{"", "", ""}})
+	m, err := NewMetrics(reg, Names{Build: []string{"", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := reg.Register(Readings{
-		Masters:  func() redlock.Status { return testStatus },
+		Masters:  func() redlock.Status { return standingStatus },
 		Upstream: func() (up, known bool) { return false, false },
 		Moving:   func() []MovingRule { return nil },
 		Leases:   func() LeaseCounts { return LeaseCounts{Renewals: map[string]int64{"renewed": 3}} },
@@ -60,7 +60,7 @@ func TestStandingIsShown(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, master := range testStatus.Masters {
+	for _, master := range standingStatus.Masters {
 		m.Standing(master)
 	}
 	m.LockWithoutTTL()
