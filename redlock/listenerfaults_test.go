@@ -28,7 +28,7 @@ func TestReconnectedListenerMakesEveryKeyChanged(t *testing.T) {
 		w.elapse(5 * second)
 		a.want(t, "any")
 		b.want(t, "chan:free")
-		w.wantListening(3, "chan changes")
+		w.wantListening(3, "* changes")
 	})
 }
 
@@ -141,7 +141,7 @@ func TestListenerStaysWhileMessagesCome(t *testing.T) {
 func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
 	for _, garbage := range []string{
 		"hello\r\n", "+PONG\r\n", ":1\r\n", "-ERR what\r\n", ">1\r\n$-7\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "*1\r\n$1\r\nx\r\n",
-		">3\r\n$9\r\nsubscribe\r\n$1\r\ny\r\n:1\r\n", ">2\r\n$10\r\ninvalidate\r\n:1\r\n", "*0\r\n", "|1\r\n+a\r\n+b\r\n>0\r\n", "$99999999999999999999\r\n",
+		">3\r\n$12\r\npunsubscribe\r\n$1\r\n*\r\n:1\r\n", ">2\r\n$10\r\ninvalidate\r\n:1\r\n", "*0\r\n", "|1\r\n+a\r\n+b\r\n>0\r\n", "$99999999999999999999\r\n",
 	} {
 		onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 			a := newListenerLog(w.locker)

@@ -43,7 +43,7 @@ var subjects = []subject{
 	{dir: "redlock/master", judges: []string{"redlock/master", "redlock"}, functions: []string{
 		"AppendMark", "Set.IsPrepared", "Set.Prepare", "clockWatch.compare", "clockWatch.observe", "database.Judge", "moment.since",
 	}},
-	{dir: "redlock/notify", judges: []string{"redlock/notify", "redlock"}, functions: []string{"Hub.lose", "Subscriber.want", "heard.begin", "heard.count", "heard.wait"}},
+	{dir: "redlock/notify", judges: []string{"redlock/notify", "redlock"}, functions: []string{"Hub.decide", "Hub.lose", "Subscriber.want", "heard.begin", "heard.count", "heard.wait"}},
 	{dir: "redlock/script", judges: []string{"redlock/script", "redlock"}, functions: []string{"Recognise", "trial.spares"}},
 	{dir: "redlock", judges: []string{"redlock"}, functions: []string{
 		"Locker.Acquire", "Locker.Extend", "Locker.Swap", "Locker.acquireInTurn", "Locker.extendMissed", "Locker.extendOnce",

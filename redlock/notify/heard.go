@@ -23,12 +23,8 @@ import (
 // A master that missed a message stays behind, and one that published alone stays ahead, until the same
 // message was not heard for a while, or the master's connection begins anew. Meanwhile a report may come a grace late.
 
-// A message is a published message. If byPattern is set, it came for everyChannel and not
-// for the name of its channel.
-type message struct {
-	byPattern        bool
-	channel, payload string
-}
+// A message is a published message.
+type message struct{ channel, payload string }
 
 // A tally counts the copies of a message.
 type tally struct {

@@ -1,8 +1,8 @@
 package notify
 
 import (
-	"bytes"
 	"context"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -25,15 +25,13 @@ type Hub struct {
 	ctx     context.Context
 
 	mu        sync.Mutex // held for bookkeeping only; subscribers are called without it
-	topics    map[topic]*subscription
-	keys      trackers
-	prefixes  trackers
+	messages  feed
+	changes   feed
 	heard     *heard
-	changes   *keyChanges
-	untold    []bool      // by master: it cannot report changed keys
+	bursts    *keyChanges
 	listeners []*listener // by master; nil if nothing is wanted
 	end       context.CancelFunc
-	idle      time.Time   // since when nothing is wanted
+	idle      time.Time   // since when no feed is open
 	next      time.Time   // when the timer calls look
 	timer     *time.Timer // never nil
 	closed    bool
@@ -43,9 +41,9 @@ type Hub struct {
 const (
 	// listenerLinger is how long the connections stay open when nothing is wanted.
 	listenerLinger = time.Minute
-	// trackingLinger is how long masters go on reporting changes that nobody wants. Without
-	// it each blocking command would turn the reports on and off.
-	trackingLinger = 5 * time.Second
+	// feedLinger is how long masters go on reporting what nobody wants. Without it each
+	// blocking command would turn the reports on and off.
+	feedLinger = 5 * time.Second
 )
 
 // A Source is a master for a Hub. It may become another server.
@@ -58,47 +56,30 @@ type Source interface {
 // stall is how long a master may be silent before its connection is given up.
 func (l *Hub) stall() time.Duration { return stream.Stall(l.timeout()) }
 
-// trackers are subscribers by the key or prefix that they track.
-type trackers map[string]map[*Subscriber]struct{}
-
-func (t trackers) join(s *Subscriber, name string) {
-	if t[name] == nil {
-		t[name] = map[*Subscriber]struct{}{}
-	}
-	t[name][s] = struct{}{}
-}
-
-func (t trackers) leave(s *Subscriber, name string) {
-	delete(t[name], s)
-	if len(t[name]) == 0 {
-		delete(t, name)
-	}
-}
-
-func (t trackers) leaveAll(s *Subscriber, names map[string]struct{}) {
-	for name := range names {
-		t.leave(s, name)
-	}
-	clear(names)
-}
+// all are the feeds.
+func (l *Hub) all() iter.Seq[*feed] { return slices.Values([]*feed{&l.messages, &l.changes}) }
 
 // New makes a Hub of these masters. timeout returns how long to wait for their answers.
 // The goroutines end when ctx ends.
 func New(ctx context.Context, masters []Source, timeout func() time.Duration, log *slog.Logger) *Hub {
-	l := &Hub{
-		timeout: timeout, log: log, ctx: ctx,
-		topics: map[topic]*subscription{}, keys: trackers{}, prefixes: trackers{},
+	l := &Hub{timeout: timeout, log: log, ctx: ctx}
+	for f := range l.all() {
+		f.exact, f.loose = trackers{}, trackers{}
 	}
-	l.timer = time.AfterFunc(0, func() { stream.Contained(log, l.look) }) // open sets it again
+	l.changes.changes = true
+	l.timer = time.AfterFunc(0, func() { stream.Contained(log, l.look) }) // start sets it again
 	l.count(masters)
 	return l
 }
 
 // count takes over a list of masters, with mu held or before the Hub is used.
 func (l *Hub) count(masters []Source) {
-	l.masters, l.untold = masters, make([]bool, len(masters))
+	l.masters = masters
+	for f := range l.all() {
+		f.masters, f.count = make([]confirmation, len(masters)), 0
+	}
 	l.heard = newHeard(len(masters), l.tellMessage)
-	l.changes = newKeyChanges(len(masters), l.tellChange)
+	l.bursts = newKeyChanges(len(masters), l.tellChange)
 }
 
 // Recount makes the Hub listen to another number of masters. Messages and changes that the former
@@ -115,18 +96,10 @@ func (l *Hub) Recount(masters []Source) {
 		l.end()
 		l.listeners = nil
 	}
-	for _, sub := range l.topics {
-		for s := range sub.wanted {
-			if sub.matters() && l.covers(sub) {
-				s.uncovered++
-			}
-			s.exposed = s.exposed || sub.matters()
-		}
-		sub.masters, sub.count = make([]confirmation, len(masters)), 0
-	}
+	l.messages.expose()
 	l.count(masters)
 	if open {
-		l.open()
+		l.start()
 	}
 }
 
@@ -145,15 +118,15 @@ func (l *Hub) CanTrack() bool {
 	defer l.mu.Unlock()
 	able := 0
 	for i, m := range l.masters {
-		if !m.Embedded() && !l.untold[i] {
+		if !m.Embedded() && !l.changes.masters[i].refused {
 			able++
 		}
 	}
 	return able >= quorum.Size(len(l.masters))
 }
 
-// open starts the listeners, with mu held.
-func (l *Hub) open() {
+// start starts the listeners, with mu held.
+func (l *Hub) start() {
 	if l.listeners != nil || l.closed {
 		return
 	}
@@ -182,31 +155,41 @@ func (l *Hub) look() {
 	now := time.Now()
 	l.heard.times = l.copyTimes() // a reload may change them
 	l.heard.settle(now)
-	l.changes.settle(now)
+	l.bursts.settle(now)
+	l.decide()
 	l.lookAt(l.linger(now))
 }
 
 // linger closes what nobody has wanted for long enough. It returns when to look again.
 func (l *Hub) linger(now time.Time) (next time.Time) {
 	next = now.Add(listenerLinger)
-	if sub := l.topics[topic{kind: ofChanges}]; sub != nil && len(sub.wanted) == 0 {
-		if end := sub.left.Add(trackingLinger); now.Before(end) {
-			next = end
-		} else {
-			l.drop(sub)
+	earlier := func(at time.Time) {
+		if at.Before(next) {
+			next = at
 		}
 	}
-	if len(l.topics) == 0 {
+	open := false
+	for f := range l.all() {
+		if f.open && !f.isWanted() {
+			if end := f.left.Add(feedLinger); now.Before(end) {
+				earlier(end)
+			} else {
+				l.stop(f, now)
+			}
+		}
+		open = open || f.open
+	}
+	if !open {
 		if end := l.idle.Add(listenerLinger); now.Before(end) {
-			next = end
+			earlier(end)
 		} else {
 			l.end()
 			l.listeners = nil
 		}
 	}
-	for _, due := range []func() (time.Time, bool){l.heard.next, l.changes.next} {
-		if at, ok := due(); ok && at.Before(next) {
-			next = at
+	for _, due := range []func() (time.Time, bool){l.heard.next, l.bursts.next} {
+		if at, ok := due(); ok {
+			earlier(at)
 		}
 	}
 	return next
@@ -224,37 +207,6 @@ func (l *Hub) lookBy(at time.Time) {
 	}
 }
 
-// await waits for the masters' answers to subs, as Subscribe describes.
-func (l *Hub) await(ctx context.Context, subs []*subscription) {
-	soon, cancelSoon := context.WithTimeout(ctx, l.timeout())
-	defer cancelSoon()
-	late, cancelLate := context.WithTimeout(ctx, l.stall())
-	defer cancelLate()
-	for _, sub := range subs {
-		select {
-		case <-sub.settled:
-			continue
-		case <-soon.Done():
-		}
-		if !l.opening() {
-			return
-		}
-		select {
-		case <-sub.settled:
-		case <-sub.covered:
-		case <-late.Done():
-			return
-		}
-	}
-}
-
-// opening tells whether a listener has neither connected nor failed yet.
-func (l *Hub) opening() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.listeners, func(r *listener) bool { return r.state == opening })
-}
-
 // arrived records a sign of life.
 func (l *Hub) arrived(r *listener, now time.Time) {
 	l.mu.Lock()
@@ -266,7 +218,7 @@ func (l *Hub) arrived(r *listener, now time.Time) {
 func (l *Hub) published(m message, r *listener, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.topics[m.topic()] == nil || !r.current() {
+	if !r.current() || !l.wants(m) {
 		return
 	}
 	l.heard.count(m, r.number, now)
@@ -275,29 +227,26 @@ func (l *Hub) published(m message, r *listener, now time.Time) {
 	}
 }
 
-func (m message) topic() topic {
-	if m.byPattern {
-		return everyChannel
+// wants tells, with mu held, whether a subscriber wants a message.
+func (l *Hub) wants(m message) bool {
+	wanted := l.messages.exact[m.channel] != nil
+	for pattern := range l.messages.loose {
+		wanted = wanted || resp.GlobMatch(pattern, []byte(m.channel))
 	}
-	return topic{ofChannel, m.channel}
+	return wanted
 }
 
 // tellMessage hands a message, with mu held, to the subscribers that want it.
 func (l *Hub) tellMessage(m message) {
-	sub := l.topics[m.topic()]
-	if sub == nil {
-		return
-	}
 	e := Event{Kind: EventMessage, Channel: []byte(m.channel), Payload: []byte(m.payload)}
-	for s := range sub.wanted {
-		if !m.byPattern {
-			s.tell(e)
-			continue
-		}
-		e.Kind = EventPatternMessage
-		for pattern := range s.patterns {
-			if resp.GlobMatch(pattern, e.Channel) {
-				e.Pattern = []byte(pattern)
+	for s := range l.messages.exact[m.channel] {
+		s.tell(e)
+	}
+	e.Kind = EventPatternMessage
+	for pattern, subscribers := range l.messages.loose {
+		if resp.GlobMatch(pattern, e.Channel) {
+			e.Pattern = []byte(pattern)
+			for s := range subscribers {
 				s.tell(e)
 			}
 		}
@@ -313,47 +262,43 @@ func (l *Hub) keysChanged(keys [][]byte, r *listener, now time.Time) {
 		return
 	}
 	if keys == nil {
-		l.changes.count(keyChange{any: true}, r.number, now)
+		l.bursts.count(keyChange{any: true}, r.number, now)
 	}
 	for _, key := range keys {
-		if l.tracked(key) {
-			l.changes.count(keyChange{key: string(key)}, r.number, now)
+		if c := (keyChange{key: string(key)}); len(l.tracking(c)) > 0 {
+			l.bursts.count(c, r.number, now)
 		}
 	}
-	if at, ok := l.changes.next(); ok {
+	if at, ok := l.bursts.next(); ok {
 		l.lookBy(at)
 	}
 }
 
-func (l *Hub) tracked(key []byte) bool {
-	if l.keys[string(key)] != nil {
-		return true
+// tracking returns, with mu held, the subscribers that track a key.
+func (l *Hub) tracking(c keyChange) map[*Subscriber]struct{} {
+	if c.any {
+		return l.changes.subscribers()
 	}
-	for prefix := range l.prefixes {
-		if bytes.HasPrefix(key, []byte(prefix)) {
-			return true
+	all := l.changes.exact[c.key]
+	for prefix, subscribers := range l.changes.loose {
+		if strings.HasPrefix(c.key, prefix) {
+			all = maps.Clone(all)
+			if all == nil {
+				all = map[*Subscriber]struct{}{}
+			}
+			maps.Copy(all, subscribers)
 		}
 	}
-	return false
+	return all
 }
 
 // tellChange hands a change, with mu held, once to each subscriber that tracks its key.
 func (l *Hub) tellChange(c keyChange) {
-	e, tracking := Event{Kind: EventChanged}, map[*Subscriber]struct{}{}
-	if c.any {
-		if sub := l.topics[topic{kind: ofChanges}]; sub != nil {
-			maps.Copy(tracking, sub.wanted)
-		}
-	} else {
+	e := Event{Kind: EventChanged}
+	if !c.any {
 		e.Key = []byte(c.key)
-		maps.Copy(tracking, l.keys[c.key])
-		for prefix, subscribers := range l.prefixes {
-			if strings.HasPrefix(c.key, prefix) {
-				maps.Copy(tracking, subscribers)
-			}
-		}
 	}
-	for s := range tracking {
+	for s := range l.tracking(c) {
 		s.tell(e)
 	}
 }

@@ -41,16 +41,16 @@ const (
 
 // An expectation is an outstanding answer.
 type expectation struct {
-	sub  *subscription // nil: a PING
-	ends bool          // the topic
+	feed *feed // nil: a PING
+	ends bool  // the feed
 	sent time.Time
 }
 
 func (e expectation) verb() string {
-	if e.sub == nil {
+	if e.feed == nil {
 		return "ping"
 	}
-	return e.sub.topic.verb(e.ends)
+	return e.feed.verb(e.ends)
 }
 
 var (
@@ -85,7 +85,7 @@ func (r *listener) run(ctx context.Context) {
 	}
 }
 
-// connect dials, and asks for every topic that is wanted.
+// connect dials, and asks for what is wanted.
 func (r *listener) connect(ctx context.Context) (*stream.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.hub.stall())
 	defer cancel()
@@ -114,7 +114,7 @@ func (r *listener) warn(refused string, reply []byte) {
 	}
 }
 
-// begin takes over a new connection, and asks for every topic on it.
+// begin takes over a new connection, and asks for what is wanted on it.
 func (r *listener) begin(resp3 bool, now time.Time) {
 	l := r.hub
 	l.mu.Lock()
@@ -124,12 +124,14 @@ func (r *listener) begin(resp3 bool, now time.Time) {
 	}
 	r.state, r.resp3, r.proof = up, resp3, now
 	r.out, r.expected = nil, nil
-	l.untold[r.number] = !resp3
 	l.heard.begin(r.number)
-	for _, sub := range l.topics {
-		r.ask(sub)
+	for f := range l.all() {
+		f.masters[r.number].refused = f.changes && !resp3
+		if f.open {
+			r.ask(f)
+		}
 	}
-	l.settleAll()
+	l.decide()
 }
 
 // current tells, with mu held, whether the Hub still uses this listener.
@@ -151,24 +153,20 @@ func (r *listener) ended(ctx context.Context, next listenerState) {
 	if was == up {
 		l.lose(r.number, r.proof)
 	}
-	l.settleAll()
+	l.decide()
 }
 
-// ask asks the master, with mu held, to report a topic.
-func (r *listener) ask(sub *subscription) {
-	switch {
-	case r.state != up:
-	case sub.topic.kind == ofChanges && !r.resp3:
-		r.hub.refuse(sub, r.number)
-	default:
-		r.expect(expectation{sub: sub}, sub.topic.question(false))
+// ask asks the master, with mu held, to report a feed.
+func (r *listener) ask(f *feed) {
+	if r.state == up && (!f.changes || r.resp3) {
+		r.expect(expectation{feed: f}, f.question(false))
 	}
 }
 
-// askNoMore asks the master to stop reporting a topic.
-func (r *listener) askNoMore(sub *subscription) {
-	if r.state == up && (sub.topic.kind != ofChanges || r.resp3) {
-		r.expect(expectation{sub: sub, ends: true}, sub.topic.question(true))
+// askNoMore asks the master to stop reporting a feed.
+func (r *listener) askNoMore(f *feed) {
+	if r.state == up && (!f.changes || r.resp3) {
+		r.expect(expectation{feed: f, ends: true}, f.question(true))
 	}
 }
 

@@ -16,7 +16,7 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 	case '-', '!':
 		return r.refused(frame)
 	default:
-		return r.answered("", "", now)
+		return r.answered("", now)
 	}
 	parts, err := resp.Elements(frame)
 	if err != nil {
@@ -30,16 +30,14 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 		return string(b)
 	}
 	switch kind := text(0); {
-	case kind == "message" && len(parts) == 3:
-		r.hub.published(message{channel: text(1), payload: text(2)}, r, now)
 	case kind == "pmessage" && len(parts) == 4:
-		r.hub.published(message{byPattern: true, channel: text(2), payload: text(3)}, r, now)
+		r.hub.published(message{channel: text(2), payload: text(3)}, r, now)
 	case kind == "invalidate" && len(parts) == 2:
 		return r.invalidated(parts[1], now)
 	case kind == "pong" && len(parts) == 2:
-		return r.answered("ping", "", now)
-	case (kind == "subscribe" || kind == "psubscribe" || kind == "unsubscribe" || kind == "punsubscribe") && len(parts) == 3:
-		return r.answered(kind, text(1), now)
+		return r.answered("ping", now)
+	case (kind == "psubscribe" || kind == "punsubscribe") && len(parts) == 3:
+		return r.answered(kind, now)
 	case frame[0] != '>':
 		return errAnswer
 	}
@@ -69,9 +67,9 @@ func (r *listener) invalidated(list []byte, now time.Time) error {
 	return nil
 }
 
-// answered removes the oldest expectation. Its verb and name must match. A plain reply
-// has no verb, and answers PING and CLIENT TRACKING.
-func (r *listener) answered(verb, name string, now time.Time) error {
+// answered removes the oldest expectation. Its verb must match. A plain reply has no verb,
+// and answers PING and CLIENT TRACKING.
+func (r *listener) answered(verb string, now time.Time) error {
 	l := r.hub
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,12 +80,12 @@ func (r *listener) answered(verb, name string, now time.Time) error {
 	switch expected := e.verb(); {
 	case verb == "" && expected != "ping" && expected != "tracking":
 		return errAnswer
-	case verb != "" && (verb != expected || e.sub != nil && name != e.sub.topic.name):
+	case verb != "" && verb != expected:
 		return errAnswer
 	}
 	r.take(e)
-	if e.sub != nil && !e.ends && r.current() {
-		l.confirm(e.sub, r.number, now)
+	if e.feed != nil && !e.ends && r.current() {
+		l.confirm(e.feed, r.number, now)
 	}
 	return nil
 }
@@ -107,11 +105,8 @@ func (r *listener) refused(reply []byte) error {
 	}
 	e := r.expected[0]
 	r.take(e)
-	if e.sub != nil && !e.ends && r.current() {
-		if e.sub.topic.kind == ofChanges {
-			l.untold[r.number] = true
-		}
-		l.refuse(e.sub, r.number)
+	if e.feed != nil && !e.ends && r.current() {
+		l.refuse(e.feed, r.number)
 	}
 	l.mu.Unlock()
 	r.warn(e.verb(), reply)

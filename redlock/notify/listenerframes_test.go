@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnswersMustFitTheQuestions(t *testing.T) {
-	sub := &subscription{topic: topic{ofChannel, "chan"}, masters: make([]confirmation, 1)}
+	sub, tracking := &feed{masters: make([]confirmation, 1)}, &feed{changes: true}
 	frame := func(words ...string) string {
 		f := fmt.Appendf(nil, ">%d\r\n", len(words)+1)
 		for _, word := range words {
@@ -24,18 +24,17 @@ func TestAnswersMustFitTheQuestions(t *testing.T) {
 		frame    string
 		fits     bool
 	}{
-		{expectation{sub: sub}, frame("subscribe", "chan"), true},
-		{expectation{sub: sub}, "-NOPERM no\r\n", true},
-		{expectation{sub: sub, ends: true}, frame("subscribe", "chan"), false},
-		{expectation{sub: sub}, frame("unsubscribe", "chan"), false},
-		{expectation{sub: sub}, frame("psubscribe", "chan"), false},
-		{expectation{sub: sub}, frame("subscribe", "other"), false},
-		{expectation{sub: sub}, "+OK\r\n", false},
-		{expectation{sub: sub}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", false},
+		{expectation{feed: sub}, frame("psubscribe", "*"), true},
+		{expectation{feed: sub}, "-NOPERM no\r\n", true},
+		{expectation{feed: sub, ends: true}, frame("punsubscribe", "*"), true},
+		{expectation{feed: sub, ends: true}, frame("psubscribe", "*"), false},
+		{expectation{feed: sub}, frame("punsubscribe", "*"), false},
+		{expectation{feed: sub}, "+OK\r\n", false},
+		{expectation{feed: sub}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", false},
 		{expectation{}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", true},
 		{expectation{}, "+PONG\r\n", true},
-		{expectation{}, frame("subscribe", "chan"), false},
-		{expectation{sub: &subscription{topic: topic{kind: ofChanges}}}, "+OK\r\n", true},
+		{expectation{}, frame("psubscribe", "*"), false},
+		{expectation{feed: tracking}, "+OK\r\n", true},
 	} {
 		l := New(t.Context(), make([]Source, 1), func() time.Duration { return time.Second }, slog.New(slog.DiscardHandler))
 		r := &listener{hub: l, master: named("m"), expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
@@ -48,7 +47,7 @@ func TestAnswersMustFitTheQuestions(t *testing.T) {
 
 // A push from a master may be anything.
 func FuzzFrames(f *testing.F) {
-	for _, text := range []string{">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n",
+	for _, text := range []string{">4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$1\r\na\r\n$1\r\nb\r\n", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n",
 		">2\r\n$10\r\ninvalidate\r\n_\r\n", "*0\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "!5\r\nERR x\r\n"} {
 		f.Add([]byte(text))
 	}

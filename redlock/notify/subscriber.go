@@ -45,87 +45,74 @@ type Subscriber struct {
 	closed atomic.Bool
 
 	// Guarded by hub.mu:
-	topics    map[topic]*subscription
-	patterns  map[string]struct{} // that want everyChannel
-	keys      map[string]struct{}
-	prefixes  map[string]struct{}
-	informed  bool // a call of Track has returned
-	uncovered int  // channels and patterns that fewer than a quorum have confirmed
-	exposed   bool // messages may have been missed, and no EventGap was sent
-	pending   []Event
-	bytes     int           // of pending
-	drained   chan struct{} // closed when the goroutine that calls hear has ended; nil if there is none
+	wanted   map[want]struct{}
+	informed bool // a call of Track has returned since the feed began
+	exposed  bool // messages may have been missed, and no EventGap was sent
+	pending  []Event
+	bytes    int           // of pending
+	drained  chan struct{} // closed when the goroutine that calls hear has ended; nil if there is none
+}
+
+// A want is one channel, pattern, key or prefix that a Subscriber wants.
+type want struct {
+	feed  *feed
+	loose bool // a pattern or a prefix
+	name  string
 }
 
 // Subscriber makes a Subscriber that hears nothing yet. hear is called with one event at
 // a time. It must neither block nor call Close.
 func (l *Hub) Subscriber(hear func(Event)) *Subscriber {
-	return &Subscriber{
-		hub:      l,
-		hear:     hear,
-		topics:   map[topic]*subscription{},
-		patterns: map[string]struct{}{},
-		keys:     map[string]struct{}{},
-		prefixes: map[string]struct{}{},
-	}
+	return &Subscriber{hub: l, hear: hear, wanted: map[want]struct{}{}}
 }
 
-// Subscribe begins to hear messages in channels. It returns once every connected master
-// has confirmed that, but at the latest after MasterTimeout or when ctx ends. Only if
-// listening to the masters has just begun, it waits longer, for a quorum of them. If
-// there is no quorum, an EventGap follows once there is one.
+// Subscribe begins to hear messages in channels. It returns at once if the Hub hears messages
+// already. Else it waits for the answers of all connected masters, after MasterTimeout only for a
+// quorum, and at the latest until a stall or until ctx ends. If there is no quorum, an EventGap
+// follows once there is one.
 func (s *Subscriber) Subscribe(ctx context.Context, channels ...string) {
-	s.want(ctx, ofChannel, channels)
+	s.want(ctx, &s.hub.messages, false, channels)
 }
 
 // Unsubscribe ends Subscribe for these channels. Messages that arrived before may still
 // be heard.
-func (s *Subscriber) Unsubscribe(channels ...string) { s.leave(ofChannel, channels) }
-
-// everyChannel is the one pattern that the masters are asked for. Each master would compare each
-// message with all patterns of all subscribers, and send it once for each that matches, while
-// locks wait for it.
-var everyChannel = topic{ofPattern, "*"}
+func (s *Subscriber) Unsubscribe(channels ...string) { s.leave(&s.hub.messages, false, channels) }
 
 // PSubscribe is Subscribe for channels that match Redis's glob patterns.
 func (s *Subscriber) PSubscribe(ctx context.Context, patterns ...string) {
-	s.want(ctx, ofPattern, patterns)
+	s.want(ctx, &s.hub.messages, true, patterns)
 }
 
 // PUnsubscribe ends PSubscribe for these patterns.
-func (s *Subscriber) PUnsubscribe(patterns ...string) { s.leave(ofPattern, patterns) }
+func (s *Subscriber) PUnsubscribe(patterns ...string) { s.leave(&s.hub.messages, true, patterns) }
 
 // Track begins to hear changes of keys, in any database, until Untrack. It returns as
 // Subscribe does. If a master was unreachable or connects later, an EventChanged without
 // key comes.
 func (s *Subscriber) Track(ctx context.Context, keys ...string) {
-	s.track(ctx, s.keys, s.hub.keys, keys)
+	s.want(ctx, &s.hub.changes, false, keys)
 }
 
 // Untrack ends Track for these keys.
-func (s *Subscriber) Untrack(keys ...string) { s.untrack(s.keys, s.hub.keys, keys) }
+func (s *Subscriber) Untrack(keys ...string) { s.leave(&s.hub.changes, false, keys) }
 
 // TrackPrefix is Track for all keys that begin with prefix. The empty prefix means all
 // keys.
 func (s *Subscriber) TrackPrefix(ctx context.Context, prefix string) {
-	s.track(ctx, s.prefixes, s.hub.prefixes, []string{prefix})
+	s.want(ctx, &s.hub.changes, true, []string{prefix})
 }
 
 // UntrackPrefix ends TrackPrefix for this prefix.
-func (s *Subscriber) UntrackPrefix(prefix string) {
-	s.untrack(s.prefixes, s.hub.prefixes, []string{prefix})
-}
+func (s *Subscriber) UntrackPrefix(prefix string) { s.leave(&s.hub.changes, true, []string{prefix}) }
 
 // Close ends the Subscriber. After Close has returned, hear is not called any more.
 func (s *Subscriber) Close() {
 	l := s.hub
 	s.closed.Store(true)
 	l.mu.Lock()
-	for t := range s.topics {
-		l.leave(s, t)
+	for w := range s.wanted {
+		l.leave(s, w)
 	}
-	l.keys.leaveAll(s, s.keys)
-	l.prefixes.leaveAll(s, s.prefixes)
 	s.pending, s.bytes = nil, 0
 	drained := s.drained
 	l.mu.Unlock()
@@ -134,75 +121,39 @@ func (s *Subscriber) Close() {
 	}
 }
 
-func (s *Subscriber) want(ctx context.Context, kind topicKind, names []string) {
-	l := s.hub
-	l.mu.Lock()
-	if s.closed.Load() {
-		l.mu.Unlock()
-		return
-	}
-	subs := make([]*subscription, 0, len(names))
-	for _, name := range names {
-		t := topic{kind, strings.Clone(name)}
-		if kind == ofPattern {
-			s.patterns[t.name] = struct{}{}
-			t = everyChannel
-		}
-		subs = append(subs, l.want(s, t))
-	}
-	l.mu.Unlock()
-	l.await(ctx, subs)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// Messages published before this moment were not promised.
-	s.exposed = s.exposed || s.uncovered > 0
-}
-
-func (s *Subscriber) leave(kind topicKind, names []string) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	for _, name := range names {
-		if kind != ofPattern {
-			s.hub.leave(s, topic{kind, name})
-		} else if delete(s.patterns, name); len(s.patterns) == 0 {
-			s.hub.leave(s, everyChannel)
-		}
-	}
-}
-
-// track adds names to mine and all. Both are keys, or both are prefixes.
-func (s *Subscriber) track(ctx context.Context, mine map[string]struct{}, all trackers, names []string) {
+func (s *Subscriber) want(ctx context.Context, f *feed, loose bool, names []string) {
 	l := s.hub
 	l.mu.Lock()
 	if s.closed.Load() || len(names) == 0 {
 		l.mu.Unlock()
 		return
 	}
-	for _, name := range names {
-		name = strings.Clone(name)
-		mine[name] = struct{}{}
-		all.join(s, name)
+	if f.changes && !f.open {
+		s.informed = false // the answers to this call are not news
 	}
-	sub := l.want(s, topic{kind: ofChanges})
+	for _, name := range names {
+		l.join(s, want{f, loose, strings.Clone(name)})
+	}
+	decided := f.decided
 	l.mu.Unlock()
-	l.await(ctx, []*subscription{sub})
+	ctx, cancel := context.WithTimeout(ctx, l.stall())
+	defer cancel()
+	select {
+	case <-decided:
+	case <-ctx.Done():
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.informed = true
+	s.informed = s.informed || f.changes
+	// Messages published before this moment were not promised.
+	s.exposed = s.exposed || !f.changes && !f.covered()
 }
 
-func (s *Subscriber) untrack(mine map[string]struct{}, all trackers, names []string) {
+func (s *Subscriber) leave(f *feed, loose bool, names []string) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	for _, name := range names {
-		if _, tracked := mine[name]; tracked {
-			delete(mine, name)
-			all.leave(s, name)
-		}
-	}
-	if len(s.keys)+len(s.prefixes) == 0 {
-		s.hub.leave(s, topic{kind: ofChanges})
-		s.informed = false
+		s.hub.leave(s, want{f, loose, name})
 	}
 }
 
