@@ -13,7 +13,7 @@
 //     (session/overlap.go). If it may not, session.Settle waits until all earlier ones are answered.
 //  5. lock/plane.go: Do calls decide, lock/set.go reads the options, and acquire asks package redlock, whose doc.go goes on.
 //     If the rule says wait, waiting/lines.go puts the client in the lock's line first.
-//  6. lock/answer.go makes the reply of the outcome. lock/journal.go tells events, metrics and leases what happened.
+//  6. lock/record.go tells leases, lines, events and metrics what happened. lock/answer.go makes the reply of the outcome.
 //  7. session/replies.go keeps the reply in the order of the commands, and conn/writer.go gives it to the loop.
 //
 // A GET of a key that no rule matches leaves after the third step. handler/forward.go joins a shared connection to the

@@ -45,7 +45,7 @@ const (
 	readsReply                 // Outcome.Reply, unchanged
 )
 
-// answer is the end of a lock command. The reply, the metric and the log line are all
+// answer is the end of a lock command. The reply, and all that record.go tells others, are
 // made from it, so they cannot disagree.
 type answer struct {
 	kind     redlock.Kind
@@ -53,8 +53,10 @@ type answer struct {
 	outcome  redlock.Outcome
 	reads    wording
 	ttl      time.Duration // that the command gave the lock; 0: none
+	keepsTTL bool          // it gave the lock no TTL of its own
 	waited   bool          // it stood in the line of its lock
 	values   [][]byte
+	each     []redlock.Outcome // of DEL and UNLINK on several keys: one for each of distinctKeys
 }
 
 func rejection(kind redlock.Kind, reply wire.Error) answer {
@@ -93,7 +95,7 @@ func (a answer) append(dst []byte, version wire.Version) []byte {
 	switch {
 	case a.rejected != "":
 		return append(dst, a.rejected...)
-	case a.outcome.Verdict == redlock.NoQuorum:
+	case a.outcome.Verdict == redlock.NoQuorum || a.outcome.Abandoned:
 		return appendErrorText(dst, a.outcome.NoQuorumError())
 	case a.outcome.Err != "":
 		return appendErrorText(dst, a.outcome.Err)

@@ -52,26 +52,15 @@ func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.
 // acquire carries out SETNX, and SET NX with or without GET.
 func (p *Plane) acquire(ctx context.Context, call Command, c setCommand, reads wording) answer {
 	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: p.ttl(call, c), Get: c.get}
-	rule := p.waitsFor(call, request.TTL)
-	if rule == nil && call.Leases == nil {
-		return p.acquireOnce(ctx, request, reads)
+	if rule := p.waitsFor(call, request.TTL); rule != nil {
+		return p.acquireInLine(ctx, request, rule, reads)
 	}
-	var a answer
-	if rule != nil {
-		a = p.acquireInLine(ctx, request, rule, reads)
-	} else {
-		a = p.acquireOnce(ctx, request, reads)
-	}
-	if call.Leases != nil && a.took() {
-		call.Leases.Took(call.DB, request.Key, request.Value, request.TTL, a.outcome.Since)
-	}
-	return a
+	return p.acquireOnce(ctx, request, reads)
 }
 
 // acquireOnce asks the masters for a lock.
 func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads wording) answer {
 	o := p.Locker.Acquire(ctx, r)
-	p.took(o, r.DB, r.Key, r.TTL)
 	if !r.Get {
 		return answer{kind: redlock.KindAcquire, outcome: o, reads: reads, ttl: r.TTL}
 	}
@@ -121,18 +110,13 @@ func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
 		Expected: call.LastReads.Take(call.DB, call.Args[1]),
 	}
 	o := p.Locker.Swap(ctx, request)
-	if !request.KeepTTL {
-		p.took(o, call.DB, request.Key, request.TTL)
-	}
-	p.Leases.Ended(o, call.DB, nil, request.Key)
-	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL}
+	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL, keepsTTL: request.KeepTTL}
 }
 
 // release deletes the command's one key. If the reply has the key's value, a key that is no
 // string is an error.
 func (p *Plane) release(ctx context.Context, call Command, reads wording) answer {
 	o := p.Locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: reads == readsValue})
-	p.Leases.Ended(o, call.DB, call.Leases, call.Args[1])
 	if o.Verdict != redlock.Won {
 		o.Value = nil
 	}
@@ -150,8 +134,6 @@ func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply
 		return p.release(ctx, call, readsOne)
 	}
 	o := p.Locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
-	p.took(o, call.DB, call.Args[1], lockTTL(c.ttl))
-	p.Leases.Prolonged(o, call.DB, call.Args[1], lockTTL(c.ttl))
 	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne, ttl: lockTTL(c.ttl)}
 }
 
@@ -160,25 +142,18 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 	request := p.runRequest(call)
 	request.Args, request.Deletes = args, call.deletes(time.Now())
 	if call.Route.Spec.Blocking() {
-		return answer{kind: redlock.KindRun, outcome: p.runBlocking(ctx, request), reads: readsReply}
+		o := p.runBlocking(ctx, request)
+		return answer{kind: redlock.KindRun, outcome: o, reads: readsReply, ttl: o.Lives}
 	}
-	return p.examine(ctx, request, call.Leases, nil)
+	return p.examine(ctx, request, call.Leases)
 }
 
 // examine has the masters run a command that may take a lock. Only the outcome tells
-// how long that lock lives. client has the client's leases. taker is the same if the command
-// is a script or a transaction, and else nil.
-func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client, taker *lease.Holder) answer {
+// how long that lock lives. client has the client's leases.
+func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client *lease.Holder) answer {
 	r.Effects, r.Deleted = true, p.Leases.Deletions(&r, client)
 	o := p.Locker.Run(ctx, r)
-	p.Leases.Ran(o, r.DB, taker)
-	if o.Verdict == redlock.NoQuorum {
-		p.Leases.Ended(o, r.DB, client, r.Deletes...)
-	}
-	if o.Lives > 0 && len(r.Keys) > 0 {
-		p.took(o, r.DB, r.Keys[0], o.Lives)
-	}
-	return answer{kind: redlock.KindRun, outcome: o, reads: readsReply}
+	return answer{kind: redlock.KindRun, outcome: o, reads: readsReply, ttl: o.Lives}
 }
 
 func (p *Plane) runRequest(call Command) redlock.RunRequest {

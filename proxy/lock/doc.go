@@ -12,8 +12,9 @@
 // A scan of a collection becomes a read of the whole (scan.go).
 // All other commands, scripts (eval.go) and transactions (transaction.go) are examined
 // runs: the masters run the command, and its effect on the keys is their vote. Each
-// command ends with an answer (answer.go). The reply, the metric and the log line are
-// made from it, so they cannot disagree.
+// command ends with an answer (answer.go). The reply is made from it, and so is all that
+// record.go then tells of it to leases, lines, events, metrics and the log. So they cannot
+// disagree.
 //
 // The plane remembers the texts of scripts (scripts.go), and what a client has just read of
 // a lock that it may take over by GETSET (lastreads.go).

@@ -54,7 +54,7 @@ func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rul
 // acquires. One that is refused then changes nothing, and the lock stays as it is. It waits
 // in line. Its first try comes at once, because the client may hold the lock itself.
 func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunRequest, text []byte) answer {
-	run := func() answer { return p.examine(ctx, r, call.Leases, call.Leases) }
+	run := func() answer { return p.examine(ctx, r, call.Leases) }
 	rule, locks := p.scriptWaitsFor(call)
 	if rule == nil || r.ReadOnly {
 		return run()
@@ -108,7 +108,8 @@ func (p *Plane) inLine(ctx context.Context, r waiting.Request, rule *route.Rule,
 	switch {
 	case ctx.Err() != nil && result(a) != waiting.Granted: // a grant has a lease
 		outcome = events.WaitGone
-		return answer{kind: redlock.KindAcquire, outcome: redlock.Outcome{Verdict: redlock.NoQuorum, Abandoned: true}}
+		a.outcome.Abandoned = true // what the last try did is told all the same
+		return a
 	case !tried:
 		a = unheard()
 	}
@@ -146,32 +147,4 @@ func (a answer) resultOn(locks [][]byte) waiting.Result {
 		return waiting.Refused
 	}
 	return waiting.Undecided
-}
-
-// handOver tells the lines that a command may have freed their locks.
-func (p *Plane) handOver(a answer, calls ...Command) {
-	if !a.mayFree() {
-		return
-	}
-	for _, call := range calls {
-		for _, key := range call.Keys() {
-			p.lines.Released(call.DB, key)
-		}
-	}
-}
-
-// mayFree tells whether the command may have deleted a lock.
-func (a answer) mayFree() bool {
-	switch {
-	case a.rejected != "":
-		return false
-	case a.kind == redlock.KindRelease:
-		return a.outcome.Verdict != redlock.Lost
-	}
-	if a.kind != redlock.KindRun {
-		return false
-	}
-	// Without effects and without keys that it kept, nobody asked what the run did.
-	known := len(a.outcome.Effects)+len(a.outcome.Kept) > 0 && a.outcome.Verdict != redlock.NoQuorum
-	return !known || slices.ContainsFunc(a.outcome.Effects, func(e redlock.Effect) bool { return e.Change == redlock.KeyDeleted })
 }

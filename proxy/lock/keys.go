@@ -136,13 +136,11 @@ func (p *Plane) releaseKeys(ctx context.Context, call Command) answer {
 		return p.release(ctx, call, readsOne)
 	}
 	keys, _ := call.distinctKeys()
-	db, by := call.DB, call.Leases // a closure over call would move it to the heap
+	db := call.DB // a closure over call would move it to the heap
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
-		o := p.Locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
-		p.Leases.Ended(o, db, by, key)
-		return o
+		return p.Locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
 	})
-	return answer{kind: redlock.KindRelease, outcome: join(outcomes), reads: readsNumber}
+	return answer{kind: redlock.KindRelease, outcome: join(outcomes), reads: readsNumber, each: outcomes}
 }
 
 // countKeys carries out EXISTS and TOUCH. A key named twice counts twice.

@@ -53,7 +53,7 @@ type Plane struct {
 	lines *waiting.Lines
 
 	withoutTTL atomic.Int64
-	warned     sync.Map // the warnings that were logged, see firstTime
+	warned     sync.Map // the warnings that were logged, see warnOnce
 	undecided  events.Throttle
 }
 
@@ -152,52 +152,11 @@ func (p *Plane) mayWait(call Command) bool {
 // the client has gone. Do returns soon after that, but not before everything that it
 // started has stopped reading call.
 func (p *Plane) Do(ctx context.Context, dst []byte, call Command) []byte {
-	started := time.Now()
-	call.From.Begin(call.Name(), call.shownKey(), started)
+	r, calls := record{name: call.Name(), db: call.DB, leases: call.Leases}, []Command{call}
+	r.begin(calls)
 	p.awaitStart(ctx)
-	a := p.unlessMoved(p.decide(ctx, call, time.Now()), call)
-	p.handOver(a, call)
-	p.note(ctx, call.Name(), call.DB, a, started, call)
-	return a.append(dst, call.Version)
-}
-
-// note counts and logs how a command ended. calls are the command, or the
-// commands of a transaction. If no quorum could tell who holds a lock, note logs a warning, at
-// most once a second. It does not warn for a client that has gone.
-func (p *Plane) note(ctx context.Context, name string, db int, a answer, started time.Time, calls ...Command) {
-	now := time.Now()
-	took := now.Sub(started)
-	rule, key, client := "", []byte(nil), slog.LogValuer(nil)
-	for _, call := range calls {
-		client = call.Client
-		for i, at := range call.Route.Keys {
-			if rule == "" && call.Route.Lock[i] && at < len(call.Args) {
-				rule = p.Router().Rules.Find(db, call.Args[at]).Label()
-				if a.rejected == "" && call.namesKeys() {
-					key = call.Args[at]
-				}
-			}
-		}
-	}
-	p.remember(name, db, a, took, now, calls)
-	p.Meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
-	if a.outcome.TooLong > 0 || a.rejected == errorLongReply {
-		p.Meter.LimitReached("lock_reply")
-	}
-	if o := a.outcome; o.Verdict == redlock.NoQuorum && ctx.Err() == nil {
-		if count, due := p.undecided.Due(time.Now()); due {
-			p.Log.Warn("lock commands could not be decided", "error", o.NoQuorumError(),
-				"command", name, "db", db, "took", took, "undecided_since_last_line", count)
-		}
-	}
-	if p.Log.Enabled(ctx, slog.LevelDebug) {
-		// Log only the first key: one of a script's other keys may be a value.
-		fields := []any{"command", name, "db", db, "key", string(key), "kind", a.kind.String(), "verdict", a.verdict(), "took", took}
-		if client != nil {
-			fields = append(fields, "client", client)
-		}
-		p.Log.DebugContext(ctx, "lock command", fields...)
-	}
+	r.answer = p.decide(ctx, call, time.Now())
+	return p.end(ctx, &r, calls).append(dst, call.Version)
 }
 
 // awaitStart returns when Config.Starting is closed or the client has gone.
@@ -223,24 +182,6 @@ func (p *Plane) Peek(ctx context.Context, db int, name, key string) []byte {
 	args := [][]byte{[]byte(name), []byte(key)}
 	spec := command.Builtin().Lookup(args)
 	return p.Do(ctx, nil, Command{DB: db, Args: args, Route: route.OfLockKeys(spec, len(args))})
-}
-
-// unlessMoved returns a, or a refusal if a took or extended a lock on a key that has
-// moved meanwhile. The time for which the key is held back was chosen without that
-// lock. A client that is refused has no lock.
-func (p *Plane) unlessMoved(a answer, calls ...Command) answer {
-	router := p.Router()
-	if !router.HoldsBack() || !a.took() {
-		return a
-	}
-	for _, call := range calls {
-		if until := router.HeldBack(call.DB, call.Args, call.Route, time.Now()); !until.IsZero() {
-			refusal := wire.ErrMoving(until)
-			p.Meter.Refused(refusal.Code())
-			return rejection(a.kind, refusal)
-		}
-	}
-	return a
 }
 
 // decide asks the masters what the command's name calls for. It makes absolute times
@@ -271,8 +212,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		return p.expire(ctx, call, c, reply)
 	case "persist":
 		o := p.Locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], Persist: true})
-		p.Leases.Prolonged(o, call.DB, call.Args[1], 0)
-		return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
+		return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne, keepsTTL: true}
 	case "ttl", "pttl", "expiretime", "pexpiretime":
 		o := p.Locker.TTL(ctx, redlock.TTLRequest{DB: call.DB, Key: call.Args[1], Name: strings.ToUpper(name)})
 		return answer{kind: redlock.KindRead, outcome: o, reads: readsNumber}
@@ -311,7 +251,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		if readBlocks(call.Args) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name+" with block"))
 		}
-		return p.examine(ctx, p.runRequest(call), call.Leases, nil)
+		return p.examine(ctx, p.runRequest(call), call.Leases)
 	default:
 		if call.Route.Spec.Is(command.NeverOnLocks) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name))

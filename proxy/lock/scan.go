@@ -38,7 +38,7 @@ func (p *Plane) scanElements(ctx context.Context, call Command, name string) ans
 	case "zscan":
 		r.Args = [][]byte{[]byte("ZRANGE"), key, []byte("0"), []byte("-1"), []byte("WITHSCORES")}
 	}
-	a := p.examine(ctx, r, call.Leases, nil)
+	a := p.examine(ctx, r, call.Leases)
 	if a.outcome.Verdict != redlock.Won || resp.IsError(a.outcome.Reply) {
 		return a
 	}

@@ -36,15 +36,11 @@ func (p *Plane) Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watc
 // Exec runs a transaction on the masters as one examined run. It appends the one reply
 // to dst.
 func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
-	started := time.Now()
-	if len(t.Commands) > 0 {
-		t.Commands[0].From.Begin("exec", t.Commands[0].shownKey(), started)
-	}
+	r := record{name: "exec", db: t.DB, leases: t.Leases}
+	r.begin(t.Commands)
 	p.awaitStart(ctx)
-	a := p.unlessMoved(p.decideTransaction(ctx, t), t.Commands...)
-	p.handOver(a, t.Commands...)
-	p.note(ctx, "exec", t.DB, a, started, t.Commands...)
-	return a.append(dst, t.Version)
+	r.answer = p.decideTransaction(ctx, t)
+	return p.end(ctx, &r, t.Commands).append(dst, t.Version)
 }
 
 func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
@@ -67,7 +63,7 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	for _, w := range t.Watches {
 		request.Keys = appendMissing(request.Keys, w.Keys())
 	}
-	return p.examine(ctx, request, t.Leases, t.Leases)
+	return p.examine(ctx, request, t.Leases)
 }
 
 // deletes returns the keys that a command deletes, whoever holds them. A bare deletion would erase the
