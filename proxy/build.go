@@ -25,7 +25,6 @@ import (
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
-	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 )
@@ -85,9 +84,9 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Log:           p.log,
 		Starting:      starting, Draining: p.lives.Done(),
 		Journal: p.journal, IsSlow: p.isSlow, Leases: p.leases,
-		Changes: waiting.Changes{
+		Changes: lock.Changes{
 			Available: p.locker.TrackingAvailable,
-			Subscribe: func(changed func(key []byte)) waiting.Tracker {
+			Subscribe: func(changed func(key []byte)) lock.Tracker {
 				return p.locker.Subscriber(func(e redlock.Event) {
 					if e.Kind == redlock.EventChanged {
 						changed(e.Key)

@@ -12,7 +12,7 @@
 //  4. handler/perform.go: overlapsOnLocks lets earlier commands of the client on other keys go on meanwhile
 //     (session/overlap.go). If it may not, session.Settle waits until all earlier ones are answered.
 //  5. lock/plane.go: Do calls decide, lock/set.go reads the options, and acquire asks package redlock, whose doc.go goes on.
-//     If the rule says wait, waiting/lines.go puts the client in the lock's line first.
+//     If the rule says wait, lock/lines.go puts the client in the lock's line first.
 //  6. lock/record.go tells leases, lines, events and metrics what happened. lock/answer.go makes the reply of the outcome.
 //  7. session/replies.go keeps the reply in the order of the commands, and conn/writer.go gives it to the loop.
 //
@@ -50,7 +50,7 @@
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those of the
 //     upstream.
 //
-// Package handler also knows the clients of the process, for CLIENT LIST and CLIENT KILL. Package waiting
+// Package handler also knows the clients of the process, for CLIENT LIST and CLIENT KILL. Package lock
 // keeps the lines of acquires (wait) and of BLPOP on lock keys. Package lease renews and releases locks
 // (renew, on_disconnect). Package unruled looks for locks among the forwarded commands, because no rule
 // may match them. Package console answers REDLOCK. Package wire has every text that sessions send of

@@ -109,7 +109,6 @@ var rooms = map[string]room{
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2, redlock: []string{"loop"}},
-	"waiting":  {floor: 2},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"events":   {floor: 1, redlock: []string{""}}, // the masters' states, and what an Observer is told

@@ -52,7 +52,6 @@ var subjects = []subject{
 	}},
 	{dir: "proxy/lock", judges: []string{"proxy/lock", "proxy"}},
 	{dir: "proxy/lease", judges: []string{"proxy/lease", "proxy"}},
-	{dir: "proxy/waiting", judges: []string{"proxy/waiting", "proxy"}},
 }
 
 var (

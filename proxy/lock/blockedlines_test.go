@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/redlock"
 )
 
@@ -33,7 +32,7 @@ func newFakeList() *fakeList {
 	x := &fakeList{}
 	x.available.Store(true)
 	x.plane = newFakeLockerPlane(func(request any) redlock.Outcome { return x.try(request.(redlock.RunRequest)) })
-	x.plane.lines = waiting.New(waiting.Changes{Available: x.available.Load, Subscribe: func(changed func(key []byte)) waiting.Tracker {
+	x.plane.lines = newLines(Changes{Available: x.available.Load, Subscribe: func(changed func(key []byte)) Tracker {
 		x.changed, x.tracked = changed, map[string]bool{}
 		return &x.fakeChanges
 	}})

@@ -7,14 +7,13 @@ import (
 	"strconv"
 	"time"
 
-	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
 // BLPOP and its like wait on lock keys. The masters run each command as a MULTI, in which these
 // commands answer nil at once. So a command that gets nothing stands in the line of its keys
-// (package waiting), and is tried again when its turn comes. It ends when it gets something, when
+// (lines.go), and is tried again when its turn comes. It ends when it gets something, when
 // its timeout passes or when its client goes.
 
 const (
@@ -35,12 +34,12 @@ const (
 func (p *Plane) runBlocking(ctx context.Context, r redlock.RunRequest) redlock.Outcome {
 	var (
 		o         redlock.Outcome
-		result    waiting.Result
+		result    tryResult
 		ended     time.Time // when the last try ended; zero: there was none
 		undecided time.Time // when the tries without a quorum began; zero: the last one had a quorum
 		quick     int       // tries in quick succession
 	)
-	try := func() waiting.Result {
+	try := func() tryResult {
 		if quick++; time.Since(ended) >= succession {
 			quick = 0
 		}
@@ -53,23 +52,23 @@ func (p *Plane) runBlocking(ctx context.Context, r redlock.RunRequest) redlock.O
 			if undecided.IsZero() {
 				undecided = ended
 			}
-			if result = waiting.Again; ended.Sub(undecided) >= undecidedMost {
-				result = waiting.Undecided
+			if result = tryAgain; ended.Sub(undecided) >= undecidedMost {
+				result = tryUndecided
 			}
 			return result
 		case isNull(o.Reply), !first && bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")):
-			result = waiting.Refused // a key that changed to another type does not end a wait that has begun
+			result = tryRefused // a key that changed to another type does not end a wait that has begun
 		default:
-			result = waiting.Undecided
+			result = tryUndecided
 		}
 		undecided = time.Time{}
 		return result
 	}
 	kind, keys := waitsOn(&r)
-	if !p.lines.Serve(ctx, waiting.Request{DB: r.DB, Keys: keys, Kind: kind, Wait: timeoutOf(r.Args), AtOnce: true}, try) {
+	if !p.lines.serve(ctx, waitRequest{DB: r.DB, Keys: keys, Kind: kind, Wait: timeoutOf(r.Args), AtOnce: true}, try) {
 		try() // its time was over before its turn came
 	}
-	if result == waiting.Undecided {
+	if result == tryUndecided {
 		return o
 	}
 	// The reply after the timeout is a null array, even if the command's own null is another. Without a
@@ -92,16 +91,16 @@ func isNull(reply []byte) bool {
 // waitsOn returns the keys from which a command may take something. In the line of a key that it
 // only writes, it would block the commands behind it. A module's command has none, because nobody
 // knows what it takes.
-func waitsOn(r *redlock.RunRequest) (waiting.Kind, [][]byte) {
+func waitsOn(r *redlock.RunRequest) (waitKind, [][]byte) {
 	switch name := r.Args[0]; {
 	case wire.IsWord(name, "BLMOVE"), wire.IsWord(name, "BRPOPLPUSH"):
-		return waiting.Elements, r.Args[1:2]
+		return forElements, r.Args[1:2]
 	case wire.IsWord(name, "BLPOP"), wire.IsWord(name, "BRPOP"), wire.IsWord(name, "BLMPOP"):
-		return waiting.Elements, r.Keys
+		return forElements, r.Keys
 	case wire.IsWord(name, "BZPOPMIN"), wire.IsWord(name, "BZPOPMAX"), wire.IsWord(name, "BZMPOP"):
-		return waiting.Members, r.Keys
+		return forMembers, r.Keys
 	}
-	return waiting.Elements, nil
+	return forElements, nil
 }
 
 const forEver = time.Duration(math.MaxInt64)

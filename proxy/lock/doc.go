@@ -34,12 +34,12 @@
 // # Who asks again
 //
 // A blocking command (blocking.go), and an acquire whose rule has a wait (inline.go), ask
-// again when their turn in the line of their key comes (package waiting). Package redlock
+// again when their turn in the line of their key comes (lines.go). Package redlock
 // decides how often a request asks one master. A client may repeat a command that got no decision.
 //
 // # Goroutines and locks
 //
 // A command runs in its caller's task or goroutine. Those for which Parks is true may run on the
 // event loop: they leave it before anything that blocks. Only a command on several keys starts
-// more goroutines, which end before it returns. The package has no mutex.
+// more goroutines, which end before it returns. Only the lines and the texts of scripts have mutexes.
 package lock

@@ -8,7 +8,6 @@ import (
 
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
@@ -46,7 +45,7 @@ func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rul
 			return answer{kind: redlock.KindAcquire, outcome: o, reads: reads}
 		}
 	}
-	line := waiting.Request{DB: r.DB, Keys: [][]byte{r.Key}, Wait: rule.Wait}
+	line := waitRequest{DB: r.DB, Keys: [][]byte{r.Key}, Wait: rule.Wait}
 	return p.inLine(ctx, line, rule, try, unheard, answer.result)
 }
 
@@ -59,15 +58,15 @@ func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunReques
 	if rule == nil || r.ReadOnly {
 		return run()
 	}
-	result := func(a answer) waiting.Result { return a.resultOn(locks) }
+	result := func(a answer) tryResult { return a.resultOn(locks) }
 	if !p.Scripts.Acquires(text) {
 		a := run()
-		if result(a) == waiting.Granted {
+		if result(a) == tryGranted {
 			p.Scripts.Acquired(text)
 		}
 		return a
 	}
-	return p.inLine(ctx, waiting.Request{DB: r.DB, Keys: locks, Wait: rule.Wait, AtOnce: true}, rule, run, run, result)
+	return p.inLine(ctx, waitRequest{DB: r.DB, Keys: locks, Wait: rule.Wait, AtOnce: true}, rule, run, run, result)
 }
 
 // scriptWaitsFor returns those of a script's KEYS whose rule has a wait, and the first such
@@ -91,7 +90,7 @@ func (p *Plane) scriptWaitsFor(call Command) (rule *route.Rule, locks [][]byte) 
 
 // inLine makes a try each time that it is the request's turn. It returns the answer of the
 // last try, or of unheard if there was none.
-func (p *Plane) inLine(ctx context.Context, r waiting.Request, rule *route.Rule, try, unheard func() answer, result func(answer) waiting.Result) (a answer) {
+func (p *Plane) inLine(ctx context.Context, r waitRequest, rule *route.Rule, try, unheard func() answer, result func(answer) tryResult) (a answer) {
 	loop.FromContext(ctx).Leave()
 	began, outcome := time.Now(), events.WaitError // as after a panic
 	var ended func(outcome string, after time.Duration)
@@ -101,12 +100,12 @@ func (p *Plane) inLine(ctx context.Context, r waiting.Request, rule *route.Rule,
 		}
 	}()
 	r.Closing, r.Waits = p.Draining, func() { ended = p.Meter.Waits(rule.Label()) }
-	tried := p.lines.Serve(ctx, r, func() waiting.Result {
+	tried := p.lines.serve(ctx, r, func() tryResult {
 		a = try()
 		return result(a)
 	})
 	switch {
-	case ctx.Err() != nil && result(a) != waiting.Granted: // a grant has a lease
+	case ctx.Err() != nil && result(a) != tryGranted: // a grant has a lease
 		outcome = events.WaitGone
 		a.outcome.Abandoned = true // what the last try did is told all the same
 		return a
@@ -114,37 +113,37 @@ func (p *Plane) inLine(ctx context.Context, r waiting.Request, rule *route.Rule,
 		a = unheard()
 	}
 	switch result(a) {
-	case waiting.Granted:
+	case tryGranted:
 		outcome = events.WaitGranted
-	case waiting.Refused:
+	case tryRefused:
 		outcome = events.WaitRefused
 	}
 	return a
 }
 
 // result is what a try came to for those who wait for the same lock.
-func (a answer) result() waiting.Result {
+func (a answer) result() tryResult {
 	switch {
 	case a.took():
-		return waiting.Granted
+		return tryGranted
 	case a.rejected == "" && a.outcome.Verdict == redlock.Lost && a.outcome.Err == "":
-		return waiting.Refused
+		return tryRefused
 	}
-	return waiting.Undecided
+	return tryUndecided
 }
 
 // resultOn is result for a script that acquires these locks: it created one, or changed
 // nothing although one exists.
-func (a answer) resultOn(locks [][]byte) waiting.Result {
+func (a answer) resultOn(locks [][]byte) tryResult {
 	among := func(key []byte) bool {
 		return slices.ContainsFunc(locks, func(lock []byte) bool { return bytes.Equal(lock, key) })
 	}
 	switch {
 	case a.rejected != "" || a.outcome.Verdict == redlock.NoQuorum:
 	case slices.ContainsFunc(a.outcome.Effects, func(e redlock.Effect) bool { return e.Change == redlock.KeyCreated && among(e.Key) }):
-		return waiting.Granted
+		return tryGranted
 	case a.outcome.Verdict == redlock.Lost, len(a.outcome.Effects) == 0 && slices.ContainsFunc(a.outcome.Kept, among):
-		return waiting.Refused
+		return tryRefused
 	}
-	return waiting.Undecided
+	return tryUndecided
 }

@@ -11,7 +11,6 @@ import (
 
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -31,7 +30,7 @@ func newFakeLock() *fakeLock {
 	x.fakeLockerPlane = newFakeLockerPlane(x.answer,
 		route.Rule{Match: "now", DB: route.AnyDB}, route.Rule{Match: "*", DB: route.AnyDB, Wait: 2 * time.Second})
 	x.Draining = x.draining
-	x.lines = waiting.New(waiting.Changes{Available: func() bool { return true }, Subscribe: func(changed func(key []byte)) waiting.Tracker {
+	x.lines = newLines(Changes{Available: func() bool { return true }, Subscribe: func(changed func(key []byte)) Tracker {
 		x.changed = changed
 		return allKeys{}
 	}})

@@ -12,7 +12,6 @@ import (
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/waiting"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
@@ -50,7 +49,7 @@ type Meter interface {
 // it.
 type Plane struct {
 	Config
-	lines *waiting.Lines
+	lines *lines
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // the warnings that were logged, see warnOnce
@@ -91,7 +90,7 @@ type Config struct {
 	Starting <-chan struct{}
 	// Draining is closed when no acquire may wait for its lock any longer; nil: never.
 	Draining <-chan struct{}
-	Changes  waiting.Changes
+	Changes  Changes
 	Leases   *lease.Keeper                 // nil: there are no leases
 	Journal  *events.Journal               // remembers how commands end, and for how long locks are held; may be nil
 	IsSlow   func(took time.Duration) bool // tells whether a command that took so long is slow
@@ -100,7 +99,7 @@ type Config struct {
 // New makes a plane. Everything but Starting, Draining, Changes, Leases and Journal must be
 // given, and IsSlow with a Journal.
 func New(c Config) *Plane {
-	return &Plane{Config: c, lines: waiting.New(c.Changes)}
+	return &Plane{Config: c, lines: newLines(c.Changes)}
 }
 
 // Parks tells whether Do may run on the loop of the task in its context. An acquire and a script

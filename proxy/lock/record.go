@@ -136,7 +136,7 @@ func (p *Plane) tellLines(r *record, calls []Command) {
 	}
 	for _, call := range calls {
 		for _, key := range call.Keys() {
-			p.lines.Released(call.DB, key)
+			p.lines.released(call.DB, key)
 		}
 	}
 }

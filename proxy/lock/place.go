@@ -1,4 +1,4 @@
-package waiting
+package lock
 
 import (
 	"context"
@@ -8,17 +8,17 @@ import (
 
 // A place is that of one request in the line of each of its keys. One goroutine owns it.
 type place struct {
-	all     *Lines
-	request *Request
+	all     *lines
+	request *waitRequest
 	id      lineID
 	wake    chan struct{}
 
-	waits bool // Request.Waits was called
+	waits bool // waitRequest.Waits was called
 	last  bool // it made the try at the end of its time
 
-	// Guarded by the mutex of Lines. names, keys and lines have one of each for each key.
+	// Guarded by the mutex of lines. names, keys and lines have one of each for each key.
 	names  []string
-	keys   []*key
+	keys   []*waitedKey
 	lines  []*line
 	own    time.Time // when it may make a try out of its turn; zero: not
 	tried  bool
@@ -77,7 +77,7 @@ func (p *place) step(now time.Time) (tracks bool, at time.Time) {
 				at = earliest(at, l.due, l.recheck)
 			}
 		}
-		tracks = p.all.announces() && slices.ContainsFunc(p.keys, func(k *key) bool { return !k.heard })
+		tracks = p.all.announces() && slices.ContainsFunc(p.keys, func(k *waitedKey) bool { return !k.heard })
 	} else if slices.ContainsFunc(p.lines, (*line).handsOver) {
 		at = never
 	}
@@ -122,7 +122,7 @@ func (p *place) isFirst() bool {
 			heads++
 		}
 	}
-	return heads == len(p.lines) || heads > 0 && p.id.kind != Lock
+	return heads == len(p.lines) || heads > 0 && p.id.kind != forLock
 }
 
 // track begins to hear of changes of the keys. A try must follow, because a key may have changed
@@ -142,23 +142,23 @@ func (p *place) track(ctx context.Context, until time.Time) {
 }
 
 // settle ends a try.
-func (p *place) settle(result Result) {
+func (p *place) settle(result tryResult) {
 	p.all.mu.Lock()
 	defer p.all.mu.Unlock()
 	p.settleLocked(result)
 }
 
-func (p *place) settleLocked(result Result) {
+func (p *place) settleLocked(result tryResult) {
 	p.trying = false
 	now := time.Now()
-	if result == Again || len(p.lines) == 0 {
+	if result == tryAgain || len(p.lines) == 0 {
 		p.own = pollAt(now)
 	}
 	first := p.isFirst()
 	for _, l := range p.lines {
 		if first && l.places[0] == p {
 			l.settle(result, now, p.all.recheckAt(now))
-		} else if result == Granted {
+		} else if result == tryGranted {
 			l.settleGrant(now)
 		}
 	}
@@ -169,7 +169,7 @@ func (p *place) leave() {
 	p.all.mu.Lock()
 	defer p.all.mu.Unlock()
 	if p.trying { // the try has panicked
-		p.settleLocked(Undecided)
+		p.settleLocked(tryUndecided)
 	}
 	for i, l := range p.lines {
 		at := slices.Index(l.places, p)

@@ -1,4 +1,4 @@
-package waiting
+package lock
 
 import (
 	"context"
@@ -18,10 +18,10 @@ func (m *masters) push(key string, elements int) {
 
 // pop starts a client that takes an element from any of the keys. It returns when the client waits
 // or has its end.
-func (m *masters) pop(ctx context.Context, name string, r Request, keys ...string) {
+func (m *masters) pop(ctx context.Context, name string, r waitRequest, keys ...string) {
 	r.AtOnce = true
-	if r.Kind == Lock {
-		r.Kind = Elements
+	if r.Kind == forLock {
+		r.Kind = forElements
 	}
 	if r.Wait == 0 {
 		r.Wait = time.Minute
@@ -31,12 +31,12 @@ func (m *masters) pop(ctx context.Context, name string, r Request, keys ...strin
 	}
 	began := time.Now()
 	go func() {
-		last := Undecided
-		tried := m.lines.Serve(ctx, r, func() Result {
+		last := tryUndecided
+		tried := m.lines.serve(ctx, r, func() tryResult {
 			last = m.tryPop(name, keys)
 			return last
 		})
-		said := [...]string{Refused: "nothing", Again: "unknown", Undecided: "took"}[last]
+		said := [...]string{tryRefused: "nothing", tryAgain: "unknown", tryUndecided: "took"}[last]
 		if !tried {
 			said = "unheard"
 		}
@@ -47,21 +47,21 @@ func (m *masters) pop(ctx context.Context, name string, r Request, keys ...strin
 	synctest.Wait()
 }
 
-func (m *masters) tryPop(name string, keys []string) Result {
+func (m *masters) tryPop(name string, keys []string) tryResult {
 	time.Sleep(m.takes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tries = append(m.tries, name)
 	if m.unknown {
-		return Again
+		return tryAgain
 	}
 	for _, key := range keys {
 		if m.lists[key] > 0 {
 			m.lists[key]--
-			return Undecided
+			return tryUndecided
 		}
 	}
-	return Refused
+	return tryRefused
 }
 
 // isUnknown says whether nobody can know what there is, and forgets what was done so far.
@@ -76,7 +76,7 @@ func (m *masters) isUnknown(unknown bool) {
 func TestElementsAreTakenInOrder(t *testing.T) {
 	waiting(t, func(m *masters) {
 		for _, name := range []string{"a", "b", "c", "d"} {
-			m.pop(m.Context(), name, Request{}, "k")
+			m.pop(m.Context(), name, waitRequest{}, "k")
 		}
 		m.wantTries("a a b c d") // the second when it hears of changes
 		m.push("k", 2)
@@ -93,14 +93,14 @@ func TestElementsAreTakenInOrder(t *testing.T) {
 // A command that takes from any of its keys is called as the head of one of its lines.
 func TestTheHeadOfAnyLineIsCalled(t *testing.T) {
 	waiting(t, func(m *masters) {
-		m.pop(m.Context(), "a", Request{}, "k")
-		m.pop(m.Context(), "b", Request{}, "k", "l", "k")
+		m.pop(m.Context(), "a", waitRequest{}, "k")
+		m.pop(m.Context(), "b", waitRequest{}, "k", "l", "k")
 		m.wantTries("a a b b") // b hears of changes of l, and tries again
 		m.push("l", 1)
 		m.announce("l")
 		m.wantTries("b")
 		m.wantEnds("b took after 0s")
-		m.pop(m.Context(), "c", Request{}, "l", "k")
+		m.pop(m.Context(), "c", waitRequest{}, "l", "k")
 		m.wantTries("c c")
 		m.push("k", 1)
 		m.announce("k")
@@ -117,8 +117,8 @@ func TestTheHeadOfAnyLineIsCalled(t *testing.T) {
 func TestATryConcernsOnlyTheLinesThatItLeads(t *testing.T) {
 	for range 20 {
 		waiting(t, func(m *masters) {
-			m.pop(m.Context(), "a", Request{}, "k")
-			m.pop(m.Context(), "b", Request{}, "k", "l")
+			m.pop(m.Context(), "a", waitRequest{}, "k")
+			m.pop(m.Context(), "b", waitRequest{}, "k", "l")
 			m.isUnknown(false)
 			m.changed(nil)
 			synctest.Wait()
@@ -136,10 +136,10 @@ func TestATryConcernsOnlyTheLinesThatItLeads(t *testing.T) {
 func TestKindsAreSeparate(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "lock", Request{})
-		m.pop(m.Context(), "list", Request{}, "k")
-		m.pop(m.Context(), "set", Request{Kind: Members}, "k")
-		m.pop(m.Context(), "other", Request{DB: 1}, "k")
+		m.acquire(m.Context(), "lock", waitRequest{})
+		m.pop(m.Context(), "list", waitRequest{}, "k")
+		m.pop(m.Context(), "set", waitRequest{Kind: forMembers}, "k")
+		m.pop(m.Context(), "other", waitRequest{DB: 1}, "k")
 		m.wantTries("lock lock list set other")
 		m.announce("k")
 		synctest.Wait()
@@ -147,8 +147,8 @@ func TestKindsAreSeparate(t *testing.T) {
 		m.wantTries("list lock other set")
 		m.pass("k") // wakes those that wait for the lock
 		m.wantTries("lock")
-		m.lines.Released(1, []byte("k"))
-		m.lines.Released(0, []byte("l"))
+		m.lines.released(1, []byte("k"))
+		m.lines.released(0, []byte("l"))
 		m.changed([]byte("l"))
 		m.wantTries("")
 		m.push("k", 3)
@@ -164,8 +164,8 @@ func TestKindsAreSeparate(t *testing.T) {
 func TestAClientThatLearnsNothingAsksAgainSoon(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.isUnknown(true)
-		m.pop(m.Context(), "a", Request{Wait: 330 * time.Millisecond}, "k")
-		m.pop(m.Context(), "b", Request{Wait: 330 * time.Millisecond}, "k")
+		m.pop(m.Context(), "a", waitRequest{Wait: 330 * time.Millisecond}, "k")
+		m.pop(m.Context(), "b", waitRequest{Wait: 330 * time.Millisecond}, "k")
 		time.Sleep(320 * time.Millisecond)
 		synctest.Wait()
 		tries := map[string]int{}
@@ -183,7 +183,7 @@ func TestAClientThatLearnsNothingAsksAgainSoon(t *testing.T) {
 			t.Errorf("ends: %q", m.ends)
 		}
 		m.isUnknown(false)
-		m.pop(m.Context(), "c", Request{}, "k")
+		m.pop(m.Context(), "c", waitRequest{}, "k")
 		m.isUnknown(false)
 		time.Sleep(700 * time.Millisecond)
 		m.wantTries("") // it knows that there is nothing
@@ -196,7 +196,7 @@ func TestAClientThatLearnsNothingAsksAgainSoon(t *testing.T) {
 // No notice calls for a try of one without keys, so it asks now and then.
 func TestWithoutKeysATryComesNowAndThen(t *testing.T) {
 	waiting(t, func(m *masters) {
-		m.pop(m.Context(), "a", Request{Wait: time.Second})
+		m.pop(m.Context(), "a", waitRequest{Wait: time.Second})
 		m.wantTries("a")
 		time.Sleep(pollMost)
 		m.wantTries("a")
@@ -212,9 +212,9 @@ func TestWithoutKeysATryComesNowAndThen(t *testing.T) {
 func TestATryOutOfTurnWaitsForTheHead(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.takes = 10 * time.Millisecond
-		m.pop(m.Context(), "a", Request{}, "k")
-		m.pop(m.Context(), "b", Request{}, "k")
-		m.pop(m.Context(), "c", Request{Wait: time.Millisecond}, "k")
+		m.pop(m.Context(), "a", waitRequest{}, "k")
+		m.pop(m.Context(), "b", waitRequest{}, "k")
+		m.pop(m.Context(), "c", waitRequest{Wait: time.Millisecond}, "k")
 		time.Sleep(2 * time.Millisecond)
 		m.wantTries("")
 		m.wantEnds("c unheard after 1ms")
@@ -236,7 +236,7 @@ func TestATryOutOfTurnWaitsForTheHead(t *testing.T) {
 func TestWithoutClosingAWaitGoesOn(t *testing.T) {
 	waiting(t, func(m *masters) {
 		close(m.closing)
-		m.pop(m.Context(), "a", Request{}, "k")
+		m.pop(m.Context(), "a", waitRequest{}, "k")
 		m.push("k", 1)
 		m.announce("k")
 		m.wantEnds("a took after 0s")
@@ -253,19 +253,19 @@ func TestTheNextAsksAfterATryThatCountsForNothing(t *testing.T) {
 			tries := 0
 			go func() {
 				defer func() { _ = recover() }()
-				m.lines.Serve(ctx, Request{Keys: [][]byte{[]byte("k")}, Wait: time.Minute}, func() Result {
+				m.lines.serve(ctx, waitRequest{Keys: [][]byte{[]byte("k")}, Wait: time.Minute}, func() tryResult {
 					if tries++; tries < 3 {
-						return Refused
+						return tryRefused
 					}
 					leave()
 					if panics {
 						panic("defect")
 					}
-					return Granted
+					return tryGranted
 				})
 			}()
 			synctest.Wait()
-			m.acquire(m.Context(), "b", Request{})
+			m.acquire(m.Context(), "b", waitRequest{})
 			m.pass("k")
 			m.wantEnds("b granted after 0s waited")
 			if tries != 3 {

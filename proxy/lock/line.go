@@ -1,9 +1,9 @@
-package waiting
+package lock
 
 import "time"
 
 // A key has the lines of one name. Notices do not say in which database a key changed.
-type key struct {
+type waitedKey struct {
 	lines map[lineID]*line
 	heard bool // Track has returned
 }
@@ -11,11 +11,11 @@ type key struct {
 // lineID tells the lines of one key apart.
 type lineID struct {
 	db   int
-	kind Kind
+	kind waitKind
 }
 
 // A line has the places of those that wait for the same thing of one key. It is never empty. All
-// of it is guarded by the mutex of Lines.
+// of it is guarded by the mutex of lines.
 type line struct {
 	places  []*place
 	busy    bool      // the head makes a try
@@ -24,7 +24,7 @@ type line struct {
 	quiet   time.Time // until then a notice is most likely that of a grant
 }
 
-func (k *key) changed() {
+func (k *waitedKey) changed() {
 	now := time.Now()
 	for _, l := range k.lines {
 		l.dueAt(latest(now, l.quiet))
@@ -46,12 +46,12 @@ func (l *line) handsOver() bool {
 }
 
 // settle ends a try of the head.
-func (l *line) settle(result Result, now, recheck time.Time) {
+func (l *line) settle(result tryResult, now, recheck time.Time) {
 	l.busy, l.recheck = false, recheck
 	switch result {
-	case Granted:
+	case tryGranted:
 		l.settleGrant(now)
-	case Undecided:
+	case tryUndecided:
 		l.due = now
 	}
 	l.signalOthers()

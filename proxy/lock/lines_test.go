@@ -1,4 +1,4 @@
-package waiting
+package lock
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // masters are fake masters with locks, which announce changes.
 type masters struct {
 	*testing.T
-	lines     *Lines
+	lines     *lines
 	changed   func(key []byte)
 	available atomic.Bool
 	closing   chan struct{}
@@ -36,7 +36,7 @@ func waiting(t *testing.T, test func(m *masters)) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &masters{T: t, holders: map[string]string{}, lists: map[string]int{}, closing: make(chan struct{})}
 		m.available.Store(true)
-		m.lines = New(Changes{Available: m.available.Load, Subscribe: func(changed func([]byte)) Tracker {
+		m.lines = newLines(Changes{Available: m.available.Load, Subscribe: func(changed func([]byte)) Tracker {
 			m.changed = changed
 			return m
 		}})
@@ -77,29 +77,29 @@ func (m *masters) announce(key string) {
 }
 
 // try takes all locks for a client, or none. A client may take its own again.
-func (m *masters) try(name string, r Request) Result {
+func (m *masters) try(name string, r waitRequest) tryResult {
 	time.Sleep(m.takes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tries = append(m.tries, name)
 	if m.unknown {
-		return Undecided
+		return tryUndecided
 	}
 	for _, key := range r.Keys {
 		if by := m.holders[lockName(r.DB, key)]; by != "" && (by != name || !r.AtOnce) {
-			return Refused
+			return tryRefused
 		}
 	}
 	for _, key := range r.Keys {
 		m.holders[lockName(r.DB, key)] = name
 	}
-	return Granted
+	return tryGranted
 }
 
 func lockName(db int, key []byte) string { return fmt.Sprintf("%d %s", db, key) }
 
 // acquire starts a client and returns when it waits or has its end.
-func (m *masters) acquire(ctx context.Context, name string, r Request) {
+func (m *masters) acquire(ctx context.Context, name string, r waitRequest) {
 	if r.Wait == 0 {
 		r.Wait = time.Minute
 	}
@@ -110,15 +110,15 @@ func (m *masters) acquire(ctx context.Context, name string, r Request) {
 	began := time.Now()
 	go func() {
 		waited := ""
-		last := Undecided
+		last := tryUndecided
 		r.Waits = func() { waited += " waited" }
-		tried := m.lines.Serve(ctx, r, func() Result {
+		tried := m.lines.serve(ctx, r, func() tryResult {
 			last = m.try(name, r)
 			return last
 		})
 		said := [...]string{"granted", "refused", "undecided yet", "undecided"}[last]
 		switch {
-		case ctx.Err() != nil && last != Granted:
+		case ctx.Err() != nil && last != tryGranted:
 			said = "gone"
 		case !tried:
 			said = "unheard"
@@ -147,7 +147,7 @@ func (m *masters) release(key string) {
 // pass is a release through this process.
 func (m *masters) pass(key string) {
 	m.release(key)
-	m.lines.Released(0, []byte(key))
+	m.lines.released(0, []byte(key))
 	synctest.Wait()
 }
 
@@ -176,7 +176,7 @@ func (m *masters) wantEnds(want ...string) {
 // A lock that nobody holds is taken by one try, and nothing is tracked.
 func TestAFreeLockIsTakenAtOnce(t *testing.T) {
 	waiting(t, func(m *masters) {
-		m.acquire(m.Context(), "a", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
 		m.wantTries("a")
 		m.wantEnds("a granted after 0s")
 		if len(m.tracked) > 0 {
@@ -190,7 +190,7 @@ func TestALineIsServedInItsOrder(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		for _, name := range []string{"a", "b", "c", "d"} {
-			m.acquire(m.Context(), name, Request{})
+			m.acquire(m.Context(), name, waitRequest{})
 		}
 		m.wantTries("a a") // the second when it hears of changes
 		for i, name := range []string{"a", "b", "c", "d"} {
@@ -206,8 +206,8 @@ func TestALineIsServedInItsOrder(t *testing.T) {
 func TestANoticeWakesTheHead(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{})
-		m.acquire(m.Context(), "b", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
+		m.acquire(m.Context(), "b", waitRequest{})
 		m.wantTries("a a")
 		m.announce("k")
 		m.wantTries("a")
@@ -225,8 +225,8 @@ func TestANoticeWakesTheHead(t *testing.T) {
 func TestTheNoticesOfAGrantWakeNobodyAtOnce(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{})
-		m.acquire(m.Context(), "b", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
+		m.acquire(m.Context(), "b", waitRequest{})
 		m.pass("k")
 		m.wantTries("a a a")
 		m.announce("k")
@@ -237,7 +237,7 @@ func TestTheNoticesOfAGrantWakeNobodyAtOnce(t *testing.T) {
 		m.wantEnds("a granted after 0s waited")
 		m.pass("k")
 		m.wantTries("b")
-		m.acquire(m.Context(), "c", Request{})
+		m.acquire(m.Context(), "c", waitRequest{})
 		m.wantTries("c c")
 		m.release("k") // through another process
 		m.announce("k")
@@ -251,8 +251,8 @@ func TestTheNoticesOfAGrantWakeNobodyAtOnce(t *testing.T) {
 func TestTheTimeIsOver(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{Wait: 500 * time.Millisecond})
-		m.acquire(m.Context(), "b", Request{Wait: 300 * time.Millisecond})
+		m.acquire(m.Context(), "a", waitRequest{Wait: 500 * time.Millisecond})
+		m.acquire(m.Context(), "b", waitRequest{Wait: 300 * time.Millisecond})
 		m.wantTries("a a")
 		time.Sleep(300 * time.Millisecond)
 		m.wantEnds("b unheard after 300ms waited")
@@ -267,7 +267,7 @@ func TestTheTimeIsOver(t *testing.T) {
 func TestTheLastTryMayBeGranted(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{Wait: 500 * time.Millisecond})
+		m.acquire(m.Context(), "a", waitRequest{Wait: 500 * time.Millisecond})
 		m.release("k")
 		time.Sleep(500 * time.Millisecond)
 		m.wantEnds("a granted after 500ms waited")
@@ -278,7 +278,7 @@ func TestTheLastTryMayBeGranted(t *testing.T) {
 func TestATryThatIsUnderWayIsAwaited(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{Wait: 500 * time.Millisecond})
+		m.acquire(m.Context(), "a", waitRequest{Wait: 500 * time.Millisecond})
 		time.Sleep(480 * time.Millisecond)
 		m.takes = 50 * time.Millisecond
 		m.pass("k")
@@ -293,10 +293,10 @@ func TestAClientThatLeavesGivesUpItsPlace(t *testing.T) {
 		m.hold("x", "k")
 		head, headLeaves := context.WithCancel(m.Context())
 		middle, middleLeaves := context.WithCancel(m.Context())
-		m.acquire(head, "a", Request{})
-		m.acquire(middle, "b", Request{})
-		m.acquire(m.Context(), "c", Request{})
-		m.acquire(m.Context(), "d", Request{})
+		m.acquire(head, "a", waitRequest{})
+		m.acquire(middle, "b", waitRequest{})
+		m.acquire(m.Context(), "c", waitRequest{})
+		m.acquire(m.Context(), "d", waitRequest{})
 		middleLeaves()
 		m.wantEnds("b gone after 0s waited")
 		headLeaves()
@@ -314,8 +314,8 @@ func TestAClientThatLeavesDuringItsTry(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.takes = 10 * time.Millisecond
 		ctx, leaves := context.WithCancel(m.Context())
-		m.acquire(ctx, "a", Request{})
-		m.acquire(m.Context(), "b", Request{})
+		m.acquire(ctx, "a", waitRequest{})
+		m.acquire(m.Context(), "b", waitRequest{})
 		leaves()
 		time.Sleep(15 * time.Millisecond)
 		m.release("k")
@@ -329,9 +329,9 @@ func TestAClientThatLeavesDuringItsTry(t *testing.T) {
 func TestNoQuorumIsPassedDownTheLine(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{})
-		m.acquire(m.Context(), "b", Request{})
-		m.acquire(m.Context(), "c", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
+		m.acquire(m.Context(), "b", waitRequest{})
+		m.acquire(m.Context(), "c", waitRequest{})
 		m.unknown = true
 		m.announce("k")
 		m.wantTries("a a a b c")
@@ -345,14 +345,14 @@ func TestADefectInATryFreesTheLine(t *testing.T) {
 		entered := make(chan struct{})
 		go func() {
 			defer func() { _ = recover() }()
-			m.lines.Serve(m.Context(), Request{Keys: [][]byte{[]byte("k")}, Wait: time.Second}, func() Result {
+			m.lines.serve(m.Context(), waitRequest{Keys: [][]byte{[]byte("k")}, Wait: time.Second}, func() tryResult {
 				close(entered)
 				time.Sleep(time.Millisecond)
 				panic("defect")
 			})
 		}()
 		<-entered
-		m.acquire(m.Context(), "a", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
 		time.Sleep(time.Second)
 		m.wantEnds("a granted after 1ms waited")
 	})
@@ -364,8 +364,8 @@ func TestAHeadAsksAgainWithoutNotices(t *testing.T) {
 		waiting(t, func(m *masters) {
 			m.available.Store(available)
 			m.hold("x", "k")
-			m.acquire(m.Context(), "a", Request{})
-			m.acquire(m.Context(), "b", Request{})
+			m.acquire(m.Context(), "a", waitRequest{})
+			m.acquire(m.Context(), "b", waitRequest{})
 			m.release("k")
 			if !available {
 				time.Sleep(pollMost)
@@ -386,13 +386,13 @@ func TestAHeadAsksAgainWithoutNotices(t *testing.T) {
 func TestNobodyWaitsWhileClosing(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{})
-		m.acquire(m.Context(), "b", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
+		m.acquire(m.Context(), "b", waitRequest{})
 		close(m.closing)
 		synctest.Wait()
 		slices.Sort(m.ends)
 		m.wantEnds("a refused after 0s waited", "b unheard after 0s waited")
-		m.acquire(m.Context(), "c", Request{})
+		m.acquire(m.Context(), "c", waitRequest{})
 		m.wantEnds("c refused after 0s waited")
 	})
 }
@@ -401,10 +401,10 @@ func TestNobodyWaitsWhileClosing(t *testing.T) {
 func TestDatabasesAreSeparate(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{})
-		m.acquire(m.Context(), "b", Request{DB: 1})
+		m.acquire(m.Context(), "a", waitRequest{})
+		m.acquire(m.Context(), "b", waitRequest{DB: 1})
 		m.wantEnds("b granted after 0s")
-		m.acquire(m.Context(), "c", Request{DB: 1})
+		m.acquire(m.Context(), "c", waitRequest{DB: 1})
 		m.pass("k")
 		m.wantEnds("a granted after 0s waited")
 		delete(m.holders, "1 k")
@@ -421,9 +421,9 @@ func TestSeveralLocksAtOnce(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
 		m.hold("y", "l")
-		m.acquire(m.Context(), "a", Request{Keys: both})
-		m.acquire(m.Context(), "b", Request{Keys: turned})
-		m.acquire(m.Context(), "c", Request{Keys: turned[:1]})
+		m.acquire(m.Context(), "a", waitRequest{Keys: both})
+		m.acquire(m.Context(), "b", waitRequest{Keys: turned})
+		m.acquire(m.Context(), "c", waitRequest{Keys: turned[:1]})
 		m.pass("l")
 		m.wantEnds()
 		m.pass("k")
@@ -441,11 +441,11 @@ func TestSeveralLocksAtOnce(t *testing.T) {
 func TestAHolderIsNotHeldBack(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{AtOnce: true})
-		m.acquire(m.Context(), "b", Request{AtOnce: true})
-		m.acquire(m.Context(), "c", Request{})
+		m.acquire(m.Context(), "a", waitRequest{AtOnce: true})
+		m.acquire(m.Context(), "b", waitRequest{AtOnce: true})
+		m.acquire(m.Context(), "c", waitRequest{})
 		m.wantTries("a a b")
-		m.acquire(m.Context(), "x", Request{AtOnce: true})
+		m.acquire(m.Context(), "x", waitRequest{AtOnce: true})
 		m.wantEnds("x granted after 0s")
 		m.wantTries("x")
 		for _, name := range []string{"a", "b", "c"} {
@@ -461,11 +461,11 @@ func TestAHolderIsNotHeldBack(t *testing.T) {
 func TestATryOutOfTurnWaitsForAHandOver(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
 		m.wantTries("a a")
 		m.takes = 10 * time.Millisecond
 		m.pass("k")
-		m.acquire(m.Context(), "b", Request{AtOnce: true})
+		m.acquire(m.Context(), "b", waitRequest{AtOnce: true})
 		time.Sleep(10 * time.Millisecond)
 		m.wantEnds("a granted after 10ms waited")
 		time.Sleep(10 * time.Millisecond)
@@ -481,13 +481,13 @@ func TestATryOutOfTurnWaitsForAHandOver(t *testing.T) {
 func TestATryOutOfTurnWaitsForTheNoticesOfAGrant(t *testing.T) {
 	waiting(t, func(m *masters) {
 		m.hold("x", "k")
-		m.acquire(m.Context(), "a", Request{})
-		m.acquire(m.Context(), "b", Request{})
+		m.acquire(m.Context(), "a", waitRequest{})
+		m.acquire(m.Context(), "b", waitRequest{})
 		m.pass("k")
 		m.wantEnds("a granted after 0s waited")
 		m.release("k") // through another process
 		m.announce("k")
-		m.acquire(m.Context(), "c", Request{AtOnce: true})
+		m.acquire(m.Context(), "c", waitRequest{AtOnce: true})
 		m.wantEnds()
 		time.Sleep(ownNotices)
 		m.wantEnds(fmt.Sprintf("b granted after %v waited", ownNotices))
@@ -503,7 +503,7 @@ func TestACrowdIsServedInItsOrder(t *testing.T) {
 		m.hold("x", "k")
 		m.takes = time.Millisecond
 		for i := range 200 {
-			m.acquire(m.Context(), fmt.Sprint(i), Request{})
+			m.acquire(m.Context(), fmt.Sprint(i), waitRequest{})
 		}
 		time.Sleep(10 * time.Millisecond)
 		m.wantTries("0 0")
@@ -523,10 +523,10 @@ func TestATryOutOfTurnDoesNotWaitForAHeadThatMakesNone(t *testing.T) {
 	for atOnce, tries := range map[bool]string{false: "a a", true: "a a b"} { // b makes one only out of its turn
 		waiting(t, func(m *masters) {
 			m.hold("x", "l")
-			m.acquire(m.Context(), "a", Request{Keys: [][]byte{[]byte("l")}})
-			m.acquire(m.Context(), "b", Request{Keys: [][]byte{[]byte("k"), []byte("l")}, AtOnce: atOnce})
+			m.acquire(m.Context(), "a", waitRequest{Keys: [][]byte{[]byte("l")}})
+			m.acquire(m.Context(), "b", waitRequest{Keys: [][]byte{[]byte("k"), []byte("l")}, AtOnce: atOnce})
 			m.wantTries(tries)
-			m.acquire(m.Context(), "c", Request{AtOnce: true})
+			m.acquire(m.Context(), "c", waitRequest{AtOnce: true})
 			m.wantEnds("c granted after 0s")
 			m.pass("l")
 			m.wantEnds("a granted after 0s waited")
