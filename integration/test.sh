@@ -114,7 +114,7 @@ units() {
   # The simulation has one thread, so the race detector finds nothing in it, and makes it ten times slower. Only
   # its replays run with it, too.
   run go test -vet=off -timeout 1h -run '^TestSimulation' ./redlock
-  run go test -vet=off $race -p 1 -timeout 2h -skip '^(TestModel|TestSimulation(Heals|Deletes|FindsAndShrinks)?$)' $packages
+  run go test -vet=off $race -p 1 -timeout 2h -skip '^(TestModel|TestSimulation(Heals|Deletes|FindsAndShrinks|IsSpecified)?$)' $packages
   echo "== mutants"
   run env -u REDLOCK_TEST -u REDLOCK_SKIPPED go run ./integration/mutants "$mutants"
   return "$failed"

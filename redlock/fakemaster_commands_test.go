@@ -22,7 +22,7 @@ func (m *fakeMaster) execute(s *fakeSession, args [][]byte) ([]byte, bool) {
 	}
 	reply := m.dispatch(s, args)
 	if m.watch != nil {
-		m.watch(execution{at: time.Now(), master: m.name, client: s.conn.link.name, probes: s.isProbe(args), args: args, reply: reply})
+		m.watch(execution{at: time.Now(), master: m.name, client: s.conn.link.name, conn: s.conn, probes: s.isProbe(args), args: args, reply: reply})
 	}
 	return reply, true
 }

@@ -26,7 +26,8 @@ type link struct {
 	conns      []*fakeConn
 	dialled    int
 
-	world *loop.World // nil: goroutines serve it
+	world *loop.World                     // nil: goroutines serve it
+	sent  func(c *fakeConn, bytes []byte) // what a Locker writes; nil: nobody asks
 }
 
 // A fate is what happens to the next bytes on a link.
@@ -235,6 +236,9 @@ func (c *fakeConn) Write(b []byte) (int, error) {
 	c.in.mu.Unlock()
 	if broken != nil {
 		return 0, broken
+	}
+	if c.link.sent != nil {
+		c.link.sent(c, b)
 	}
 	c.out.write(b, c.link.arrival(toMaster, now))
 	return len(b), nil

@@ -35,6 +35,8 @@ type fakeMaster struct {
 	backlog  bool  // it was a replica, or has one, and counts what it writes
 	offset   int64 // that count
 	watch    func(execution)
+	flushed  func()        // it has just lost all its keys; nil: nobody asks
+	reloaded func()        // it has just begun a new run with all its keys
 	bareDEL  bool          // to release.lua all values are equal
 	misread  time.Duration // added to its clock for the last command of each transaction
 	claimed  bool          // a fault of the simulation uses it
@@ -55,6 +57,7 @@ type execution struct {
 	at     time.Time
 	master string
 	client string
+	conn   *fakeConn
 	probes bool // it is part of a probe of its stream
 	args   [][]byte
 	reply  []byte
@@ -170,8 +173,15 @@ func (m *fakeMaster) refuse(text string) {
 
 func (m *fakeMaster) flush() {
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.empty()
+}
+
+func (m *fakeMaster) empty() {
 	m.dbs = map[int]map[string]entry{}
-	m.mu.Unlock()
+	if m.flushed != nil {
+		m.flushed()
+	}
 }
 
 // value reads a key of database 0 without the network. It is "" if the key is absent.
@@ -292,7 +302,9 @@ func (m *fakeMaster) restart(remembers bool) {
 	m.refusal = ""
 	m.scripts = map[string]string{}
 	if !remembers {
-		m.dbs = map[int]map[string]entry{}
+		m.empty()
+	} else if m.reloaded != nil {
+		m.reloaded()
 	}
 }
 

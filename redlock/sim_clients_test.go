@@ -175,7 +175,9 @@ func (c *simClient) acquire(l *Locker, token string) *holding {
 		}
 	} else {
 		r := AcquireRequest{Key: c.lock, Value: []byte(token), TTL: ttl, Get: c.chance(10)}
+		asked := c.s.trace.asks(token)
 		o = c.askOnLoop(ctx, func(ctx context.Context) Outcome { return l.Acquire(ctx, r) })
+		asked(o)
 	}
 	c.s.log.tell(c, "%s through %s: %v", how, c.proxy.name, o.Verdict)
 	c.note(o)
@@ -230,7 +232,7 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 		if c.key.style.expires() && c.chance(12) {
 			return // the client lets the lock expire
 		}
-		if c.key.style == noTTL || c.key.style == constantNoTTL || !c.chance(25) || !time.Now().Before(held.to) {
+		if c.key.style == noTTL || c.key.style == constantNoTTL || c.s.trace != nil || !c.chance(25) || !time.Now().Before(held.to) {
 			break
 		}
 		ttl := c.key.ttl
@@ -282,6 +284,7 @@ func (c *simClient) release(l *Locker, held *holding, token string) {
 	} else if c.s.deletes && left > deletableByRun {
 		o = c.askOnLoop(context.Background(), run(c.deletion()))
 	} else if left > deletable {
+		c.s.trace.releases(token)
 		o = c.ask(context.Background(), func(ctx context.Context) Outcome { return l.Release(ctx, ReleaseRequest{Key: c.lock}) })
 	}
 	c.s.log.tell(c, "releases through %s: %v", c.proxy.name, o.Verdict)

@@ -56,6 +56,9 @@ func (s *simulation) start(p *simProxy) {
 	for i, m := range s.masters {
 		k := newLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.name), m, hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)))
 		k.world = s.world
+		if s.trace != nil {
+			k.sent = s.trace.sends
+		}
 		k.delay, k.jitter = 200*time.Microsecond, s.plan.jitter
 		p.links = append(p.links, k)
 		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})

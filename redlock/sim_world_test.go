@@ -44,6 +44,7 @@ type simOptions struct {
 	faults  []simFault // instead of those that the seed chose
 	log     *simLog    // nil unless the run is traced
 	cut     *simCut    // nil: all that the seed chose happens
+	trace   *simTrace  // nil unless the specification is to check the run
 }
 
 // A simPlan is the kind of world that the seed chose.
@@ -191,11 +192,17 @@ func newSimulation(seed uint64, o simOptions) *simulation {
 	if o.faults != nil {
 		s.plan.faults = o.faults
 	}
+	if o.trace != nil {
+		o.trace.begin(s)
+	}
 	for i := range s.plan.masters {
 		m := newFakeMaster(fmt.Sprintf("m%d", i+1))
 		m.clock.rate = 1 + (s.random.Float64()-0.5)*0.006
 		if s.log != nil {
 			m.watch = s.log.execution
+		}
+		if s.trace != nil {
+			s.trace.watch(m)
 		}
 		s.masters = append(s.masters, m)
 	}
@@ -254,6 +261,7 @@ func (s *simulation) play() {
 		}
 	}
 	s.home.Join(&running)
+	s.trace.end()
 	if s.cut == nil || !s.cut.ends {
 		s.afterwards()
 	}

@@ -28,7 +28,8 @@ CONSTANTS
   Change2,    \* and the change after it
   Down,       \* masters that died for good
   None,
-  TTLs,       \* the TTLs that clients ask for, in ticks; the least is restart_delay
+  TTLs,       \* the TTLs that clients ask for, in ticks
+  Delay,      \* restart_delay
   MaxQ,       \* max_quarantine; no TTL is longer
   MaxToken,   \* 0: no fencing tokens
   \* What may happen.
@@ -36,7 +37,7 @@ CONSTANTS
   Instant,    \* ballots and releases take no time: Take happens, not Ask, Execute and Win
   Late,       \* a master may execute an acquire after its ballot has ended
   Renewals,   \* clients renew locks, also locks that have ended (with Instant only)
-  Causes,     \* why masters forget: a subset of {"flush", "restart", "jump"}
+  Causes,     \* why masters forget: a subset of {"flush", "restart", "reload", "jump"}
   AtOnce,     \* so many masters lack their marker at the same time, at most
   Unread,     \* a process that writes a marker may reach any part of the other masters, or none
   LateWrites, \* markers are written some time after they were planned
@@ -55,8 +56,8 @@ CONSTANTS
   TokenOnQuorum, TokenOnlyRaised, TokenLearnedAgain
 
 Max(S) == CHOOSE x \in S : \A y \in S : y <= x
-Min(S) == CHOOSE x \in S : \A y \in S : x <= y
-Less(n) == IF n = 0 THEN 0 ELSE n - 1
+Minus(m, n) == IF m > n THEN m - n ELSE 0
+Less(n) == Minus(n, 1)
 Flip(S, change) == (S \ change) \cup (change \ S)
 
 \* An epoch is the number of a list of masters.
@@ -67,7 +68,6 @@ List(e)   == CASE e = 0 -> First
                [] e = 2 -> Flip(Flip(First, Change1), Change2)
 Servers   == UNION {List(e) : e \in Epochs}
 Quorum(e) == Cardinality(List(e)) \div 2 + 1
-Delay     == Min(TTLs)   \* restart_delay
 Longest   == Max(TTLs)
 Symmetry  == Permutations(Procs) \cup Permutations(First \ (Change1 \cup Change2 \cup Down))
 
@@ -228,15 +228,17 @@ Renew(p) ==
 
 \* A flush, a restart with an older snapshot and a jump of the clock have one thing in common: locks
 \* end too early.  The rules make one case of them: the master has no marker of its present memory.
+\* Who sees a restart cannot know whether anything was lost.  After a reload nothing is.
 \* At most AtOnce masters are without, among those that were counted before the latest change.
 Forget(s, cause) ==
   /\ mark[s].there /\ s \notin Down
   /\ Cardinality({x \in List(Less(newest)) \ {s} : ~mark[x].there}) < AtOnce
-  /\ lock' = [lock EXCEPT ![s] = Free]
+  /\ lock' = IF cause = "reload" THEN lock ELSE [lock EXCEPT ![s] = Free]
   /\ mark' = [mark EXCEPT ![s] =
-       IF (cause = "restart" /\ ~RunIdChecked) \/ (cause = "jump" /\ ~JumpIsAmnesia)
+       IF (cause \in {"restart", "reload"} /\ ~RunIdChecked) \/ (cause = "jump" /\ ~JumpIsAmnesia)
        THEN [@ EXCEPT !.from = 0] ELSE NoMark]
   /\ step' = <<s, CASE cause = "flush" -> "is flushed" [] cause = "restart" -> "restarts with older data"
+                    [] cause = "reload" -> "restarts with its data"
                     [] cause = "jump" -> "has its clock set forward: locks end">>
   /\ UNCHANGED <<chan, ballot, plan, members, tokens>>
 
@@ -373,22 +375,25 @@ EndToken(p) ==
   /\ UNCHANGED <<lock, mark, chan, ballot, plan, members>>
 
 -----------------------------------------------------------------------------
-\* Time passes.  A ballot whose validity is over is lost.  A process that still has the old list when
-\* the operator's time is over is stopped; the one that takes its place has the new list.
-Tick ==
-  LET old(p)  == OperatorTellsAll /\ settle = Longest + 1 /\ know[p] # newest
-      over(p) == ballot[p].st = "asking" /\ (old(p) \/ (ValidityChecked /\ ballot[p].left = 1))
-  IN /\ lock' = [s \in Servers |-> IF lock[s].ttl <= 1 THEN Free ELSE [lock[s] EXCEPT !.ttl = @ - 1]]
-     /\ mark' = [s \in Servers |-> [mark[s] EXCEPT !.from = Less(@)]]
+\* n ticks pass, in which nothing else happens.  A ballot whose validity is over is lost.  A process
+\* that still has the old list when the operator's time is over is stopped; the one that takes its
+\* place has the new list.
+Pass(n) ==
+  LET old(p)  == OperatorTellsAll /\ settle > Longest /\ settle <= Longest + n /\ know[p] # newest
+      over(p) == ballot[p].st = "asking" /\ (old(p) \/ (ValidityChecked /\ ballot[p].left <= n))
+  IN /\ lock' = [s \in Servers |-> IF lock[s].ttl <= n THEN Free ELSE [lock[s] EXCEPT !.ttl = @ - n]]
+     /\ mark' = [s \in Servers |-> [mark[s] EXCEPT !.from = Minus(@, n)]]
      /\ ballot' = [p \in Procs |->
-          IF over(p) \/ (ballot[p].st = "holding" /\ ballot[p].left = 1) THEN Idle
-          ELSE [ballot[p] EXCEPT !.left = Less(@)]]
+          IF over(p) \/ (ballot[p].st = "holding" /\ ballot[p].left <= n) THEN Idle
+          ELSE [ballot[p] EXCEPT !.left = Minus(@, n)]]
      /\ chan' = [p \in Procs |-> IF over(p) THEN TakeBack(p) ELSE chan[p]]
      /\ plan' = IF PlanExpires THEN [p \in Procs |-> NoPlan] ELSE plan
      /\ know' = [p \in Procs |-> IF old(p) THEN newest ELSE know[p]]
-     /\ settle' = Less(settle)
+     /\ settle' = Minus(settle, n)
      /\ step' = <<"time passes">>
      /\ UNCHANGED <<newest, tokens>>
+
+Tick == Pass(1)
 
 Next ==
   \/ Tick

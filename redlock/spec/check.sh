@@ -6,6 +6,8 @@
 # history must have as many steps as the one in histories/; -write writes it there. Each line of the output has the
 # name, the result, the number of distinct states and the seconds. README.md explains the result.
 #
+# check.sh -traces FILE has it check traces of the program, and prints what TLC prints: see Trace.tla.
+#
 # TLC is a jar: $TLC_JAR, or Maven fetches it. TLC_LIMIT is the most seconds for each run (300),
 # TLC_WORKERS the number of threads (1; with more, a history need not be the shortest).
 set -u
@@ -15,6 +17,8 @@ if [ ! -f "$jar" ]; then
 	[ -z "${TLC_JAR:-}" ] || { echo "TLC_JAR: there is no $jar" >&2; exit 2; }
 	mvn -q -B dependency:get -Dartifact=de.hhu.stups:tla2bAST:1.4.2 || { echo "Maven could not fetch TLC; set TLC_JAR to a tla2tools.jar" >&2; exit 2; }
 fi
+traces=
+if [ "${1:-}" = -traces ]; then traces=$2; shift 2; fi
 write=false
 if [ "${1:-}" = -write ]; then write=true; shift; fi
 names=" $* "
@@ -28,14 +32,12 @@ rules=$(sed -n '/The page: locks/,/^Max(S)/p' "$here/Redlock.tla" | grep -v '[\]
 # run NAME SETTING...: prints TLC's output to $work/out. A setting is Constant=value, or -Rule.
 run() {
 	{
-		echo 'SPECIFICATION Spec'
-		echo 'SYMMETRY Symmetry'
-		echo 'VIEW state'
-		echo 'INVARIANTS TypeOK Mutex Tokens Progress'
+		if [ -n "$traces" ]; then printf 'SPECIFICATION TraceSpec\nINVARIANTS TypeOK Mutex\n'
+		else printf 'SPECIFICATION Spec\nSYMMETRY Symmetry\nVIEW state\nINVARIANTS TypeOK Mutex Tokens Progress\n'; fi
 		echo 'CONSTANTS'
 		{
 			for rule in $rules; do echo "$rule=TRUE"; done
-			printf '%s\n' 'Procs={p,q}' 'First={a,b,c}' 'Change1={}' 'Change2={}' 'Down={}' None=None 'TTLs={1}' MaxQ=1 MaxToken=0 \
+			printf '%s\n' 'Procs={p,q}' 'First={a,b,c}' 'Change1={}' 'Change2={}' 'Down={}' None=None 'TTLs={1}' Delay=1 MaxQ=1 MaxToken=0 \
 				Locks=TRUE Instant=FALSE Late=FALSE Renewals=FALSE 'Causes={}' AtOnce=0 Unread=FALSE LateWrites=FALSE \
 				OperatorTellsAll=FALSE ReplacedIsStopped=FALSE a=a b=b c=c d=d e=e p=p q=q r=r
 			for setting; do
@@ -44,10 +46,10 @@ run() {
 				*) echo "$setting" ;;
 				esac
 			done
-		} | awk -F= '{ value[$1] = $2 } END { for (name in value) print "  " name " = " value[name] }' # the last value counts
+		} | awk -F= '{ value[$1] = $2 } END { for (name in value) print "  " name (value[name] ~ /^<-/ ? " " : " = ") value[name] }' # the last value counts
 	} >"$work/run.cfg"
 	(cd "$work" && timeout "${TLC_LIMIT:-300}" nice -n 19 java -XX:+UseSerialGC -Xmx2g -cp "$jar" tlc2.TLC -workers "${TLC_WORKERS:-1}" \
-		-deadlock -metadir "$work/states" -config run.cfg Redlock.tla >out 2>&1)
+		-deadlock -metadir "$work/states" -config run.cfg "$module" >out 2>&1)
 	rm -rf "$work/states"
 }
 
@@ -110,7 +112,15 @@ check() {
 	printf '%-24s %-34s %9s states%s %4d s%s\n' "$name" "$result" "${states:-?}" "$depth" "$seconds" "$note"
 }
 
-cp "$here/Redlock.tla" "$work/"
+cp "$here/Redlock.tla" "$here/Trace.tla" "$work/"
+module=Redlock.tla
+if [ -n "$traces" ]; then
+	module=Trace.tla
+	cp "$traces" "$work/TraceData.tla"
+	run "$@" Instant=FALSE Late=TRUE Unread=TRUE 'Procs=<-TraceProcs' 'First=<-TraceMasters' 'Symmetry=<-NoSymmetry'
+	cat "$work/out"
+	exit
+fi
 . "$here/configurations"
 
 if [ "$names" != "  " ]; then
