@@ -10,10 +10,40 @@ import (
 	"time"
 )
 
-// A section measures one thing and adds its rows to the table.
+// A section measures one thing and adds its rows to the table. It panics with a failure if it cannot go on.
 type section struct {
 	name string
-	run  func(ctx context.Context, b *bench) error
+	run  func(ctx context.Context, b *bench)
+}
+
+// A failure ends a section. Only the section's own goroutine may panic with it, by check or must.
+type failure struct{ error }
+
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+func must[T any](result T, err error) T {
+	check(err)
+	return result
+}
+
+// try runs a section, and returns why it failed.
+func (s section) try(ctx context.Context, b *bench) (err error) {
+	defer b.endSection()
+	defer func() {
+		switch over := recover().(type) {
+		case nil:
+		case failure:
+			err = over.error
+		default:
+			panic(over)
+		}
+	}()
+	s.run(ctx, b)
+	return nil
 }
 
 // bench is one run of the command.
@@ -58,8 +88,7 @@ func (b *bench) run(ctx context.Context, chosen *regexp.Regexp) error {
 		}
 		b.section = s.name
 		began := time.Now()
-		err := s.run(ctx, b)
-		b.endSection()
+		err := s.try(ctx, b)
 		if ctx.Err() != nil {
 			return errors.Join(append(failures, ctx.Err())...)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -15,38 +16,29 @@ import (
 )
 
 // startEtcdService starts three members of an etcd with its default timeouts.
-func startEtcdService(ctx context.Context, b *bench) (*runningService, error) {
-	if err := installed("etcd", "etcd-server"); err != nil {
-		return nil, err
-	}
+func startEtcdService(ctx context.Context, b *bench) *runningService {
 	const members = 3
 	var clientURLs, peerURLs, cluster []string
 	for i := range members {
 		for _, urls := range []*[]string{&clientURLs, &peerURLs} {
-			port, err := child.FreePort()
-			if err != nil {
-				return nil, err
-			}
+			port := must(child.FreePort())
 			*urls = append(*urls, "http://"+child.Loopback(port))
 		}
 		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peerURLs[i]))
 	}
 	var servers []*child.Process
 	for i := range members {
-		server, err := child.Start(fmt.Sprintf("etcd %d", i), "etcd", "--name", fmt.Sprintf("m%d", i),
+		server := must(child.Start(fmt.Sprintf("etcd %d", i), "etcd", "--name", fmt.Sprintf("m%d", i),
 			"--data-dir", filepath.Join(b.scratch, "etcd"+strings.TrimPrefix(peerURLs[i], "http://")),
 			"--listen-client-urls", clientURLs[i], "--advertise-client-urls", clientURLs[i],
 			"--listen-peer-urls", peerURLs[i], "--initial-advertise-peer-urls", peerURLs[i],
-			"--initial-cluster", strings.Join(cluster, ","))
-		if err != nil {
-			return nil, err
-		}
+			"--initial-cluster", strings.Join(cluster, ",")))
 		b.atEnd(server.Kill)
 		servers = append(servers, server)
 	}
 	leader := -1
 	for i, server := range servers {
-		if err := untilServing(ctx, server, func(ctx context.Context) error {
+		untilServing(ctx, server, func(ctx context.Context) error {
 			var status struct {
 				Header struct {
 					Member string `json:"member_id"`
@@ -61,24 +53,20 @@ func startEtcdService(ctx context.Context, b *bench) (*runningService, error) {
 				leader = i
 			}
 			return err
-		}); err != nil {
-			return nil, err
-		}
+		})
 	}
 	if leader < 0 {
-		return nil, fmt.Errorf("no member of the etcd says that it leads")
+		panic(failure{errors.New("no member of the etcd says that it leads")})
 	}
 	s := &runningService{kill: servers[leader].Kill}
 	for i := range gapClients {
 		client := &etcdLocks{urls: clientURLs, at: i}
 		var lease struct{ ID string }
-		if err := client.post(ctx, "/v3/lease/grant", map[string]any{"TTL": int(lockTTL.Seconds())}, &lease); err != nil {
-			return nil, err
-		}
+		check(client.post(ctx, "/v3/lease/grant", map[string]any{"TTL": int(lockTTL.Seconds())}, &lease))
 		client.lease = lease.ID
 		s.clients = append(s.clients, client)
 	}
-	return s, nil
+	return s
 }
 
 // etcdLocks is a client of etcd's HTTP gateway. A lock is a key that must not exist yet, with

@@ -19,20 +19,15 @@ type lockClient interface {
 }
 
 // leanClients returns n clients of the server at addr that release with script.
-func (b *bench) leanClients(ctx context.Context, addr string, n int, script string) ([]lockClient, error) {
+func (b *bench) leanClients(ctx context.Context, addr string, n int, script string) []lockClient {
 	clients := make([]lockClient, n)
 	for i := range clients {
-		client, err := dialLean(ctx, addr)
-		if err != nil {
-			return nil, err
-		}
+		client := must(dialLean(ctx, addr))
 		b.atEnd(client.close)
-		if err := client.lockWith(script); err != nil {
-			return nil, err
-		}
+		check(client.lockWith(script))
 		clients[i] = client
 	}
-	return clients, nil
+	return clients
 }
 
 // redsyncClients returns n clients of one redsync over all of these servers. These are the

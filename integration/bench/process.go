@@ -21,24 +21,36 @@ const patience = 30 * time.Second
 // thisProcess represents the bench itself, for its CPU time.
 func thisProcess() *child.Process { return &child.Process{Name: "bench", PID: os.Getpid()} }
 
-// untilServing polls check until it returns nil. It returns an error if the child has ended
-// or patience is over.
-func untilServing(ctx context.Context, p *child.Process, check func(ctx context.Context) error) error {
+// untilServing polls serves until it returns nil. The section fails if the child has ended or patience is over.
+func untilServing(ctx context.Context, p *child.Process, serves func(ctx context.Context) error) {
 	for until := time.Now().Add(patience); ; {
-		err := check(ctx)
+		err := serves(ctx)
 		if err == nil {
-			return nil
+			return
 		}
 		select {
 		case <-p.Done:
-			return fmt.Errorf("%s ended:\n%s", p.Name, p.Log.Tail(20))
+			panic(failure{fmt.Errorf("%s ended:\n%s", p.Name, p.Log.Tail(20))})
 		case <-ctx.Done():
-			return ctx.Err()
+			panic(failure{ctx.Err()})
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("%s does not serve: %w\n%s", p.Name, err, p.Log.Tail(20))
+			panic(failure{fmt.Errorf("%s does not serve: %w\n%s", p.Name, err, p.Log.Tail(20))})
 		}
+	}
+}
+
+// answers asks the server at addr one command.
+func answers(addr string, command ...string) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		client, err := dialLean(ctx, addr)
+		if err != nil {
+			return err
+		}
+		defer client.close()
+		_, err = client.do(command...)
+		return err
 	}
 }
 

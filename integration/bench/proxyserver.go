@@ -61,24 +61,14 @@ func (p *proxyServer) addr() string { return child.Loopback(p.port) }
 
 // startProxy starts the binary and waits until it is ready. It is killed when the section
 // ends.
-func (b *bench) startProxy(ctx context.Context, config proxyConfig) (*proxyServer, error) {
-	p := &proxyServer{}
-	var err error
-	if p.port, err = child.FreePort(); err != nil {
-		return nil, err
-	}
-	if p.admin, err = child.FreePort(); err != nil {
-		return nil, err
-	}
+func (b *bench) startProxy(ctx context.Context, config proxyConfig) *proxyServer {
+	p := &proxyServer{port: must(child.FreePort()), admin: must(child.FreePort())}
 	file := filepath.Join(b.scratch, fmt.Sprintf("proxy-%d.yaml", p.port))
-	if err := os.WriteFile(file, []byte(config.yaml(p.port, p.admin)), 0o600); err != nil {
-		return nil, err
-	}
-	if p.Process, err = child.Start("the proxy", b.binary, "-config", file, "-new"); err != nil {
-		return nil, err
-	}
+	check(os.WriteFile(file, []byte(config.yaml(p.port, p.admin)), 0o600))
+	p.Process = must(child.Start("the proxy", b.binary, "-config", file, "-new"))
 	b.atEnd(p.Kill)
-	return p, untilServing(ctx, p.Process, p.ready)
+	untilServing(ctx, p.Process, p.ready)
+	return p
 }
 
 func (p *proxyServer) ready(ctx context.Context) error {

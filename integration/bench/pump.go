@@ -17,15 +17,12 @@ type pump struct {
 }
 
 // startPump starts a pump that is closed when the section ends.
-func (b *bench) startPump(target string) (*pump, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) startPump(target string) *pump {
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	p := &pump{listener: listener, target: target, conns: map[net.Conn]bool{}}
 	p.wg.Go(p.accept)
 	b.atEnd(p.close)
-	return p, nil
+	return p
 }
 
 func (p *pump) port() int { return p.listener.Addr().(*net.TCPAddr).Port }

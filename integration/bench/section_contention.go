@@ -10,23 +10,14 @@ import (
 
 // measureContention has many clients want one lock. Each client tries, rests 1 to 5 ms after
 // a refusal, and tries again. It holds the lock for 1 ms.
-func measureContention(ctx context.Context, b *bench) error {
+func measureContention(ctx context.Context, b *bench) {
 	clients := b.contenders
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
-	of, err := b.lockers(ctx, c, clients)
-	if err != nil {
-		return err
-	}
-	all, err := b.alternate(ctx,
+	c := b.startCluster(ctx, 5)
+	of := b.lockers(ctx, c, clients)
+	all := must(b.alternate(ctx,
 		contending(lean, of[lean], c.proxy),
 		contending(redsyncProxy, of[redsyncProxy], c.proxy),
-		contending(redsyncDirect, of[redsyncDirect], nil))
-	if err != nil {
-		return err
-	}
+		contending(redsyncDirect, of[redsyncDirect], nil)))
 	for _, contestant := range []string{lean, redsyncProxy} {
 		b.report(fmt.Sprintf("%d clients on one key, hand-overs: %s / %s", clients, contestant, redsyncDirect),
 			all.ratio("rate", contestant, redsyncDirect), "x", atLeast(2),
@@ -39,7 +30,6 @@ func measureContention(ctx context.Context, b *bench) error {
 		together = append(together, all[lean][round]["together"]+all[redsyncProxy][round]["together"])
 	}
 	b.report("through the proxy: turns with two holders at a time", together, "turns", atMost(0), "")
-	return nil
 }
 
 // contention is the state that the clients of one lock share.

@@ -16,36 +16,21 @@ const statedBound = 2.25
 // masters. It compares that with the cost of the same two commands on a master that gets
 // nothing else, in long pipelines. If all processes share the processors, the total of their
 // CPU time bounds the throughput.
-func measureCPU(ctx context.Context, b *bench) error {
+func measureCPU(ctx context.Context, b *bench) {
 	const clients = 50
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
-	of, err := b.lockers(ctx, c, clients)
-	if err != nil {
-		return err
-	}
-	bound, err := b.pipelinedCycles(ctx, c.masters[0])
-	if err != nil {
-		return err
-	}
+	c := b.startCluster(ctx, 5)
+	of := b.lockers(ctx, c, clients)
+	bound := b.pipelinedCycles(ctx, c.masters[0])
 	masters := c.masterProcesses()
 	direct := map[string][]*child.Process{"masters": masters, "all": append([]*child.Process{thisProcess()}, masters...)}
 	proxied := map[string][]*child.Process{"masters": masters, "proxy": {c.proxy.Process}, "all": append(direct["all"], c.proxy.Process)}
-	pumping, err := b.pumping(c.upstream, clients)
-	if err != nil {
-		return err
-	}
+	pumping := b.pumping(c.upstream, clients)
 	const pipelined, pumped = "pipelined at one master", "byte pump"
-	all, err := b.alternate(ctx,
+	all := must(b.alternate(ctx,
 		spending(lean, cycles(of[lean], wholeCycle), proxied),
 		spending(redsyncProxy, cycles(of[redsyncProxy], wholeCycle), proxied),
 		spending(redsyncDirect, cycles(of[redsyncDirect], wholeCycle), direct),
-		contestant{pipelined, bound}, contestant{pumped, pumping})
-	if err != nil {
-		return err
-	}
+		contestant{pipelined, bound}, contestant{pumped, pumping}))
 	oneMaster, atBest := all.of(lean, "masters").times(1.0/float64(len(masters))), all.of(pipelined, "masters")
 	b.report("the proxy, per cycle", all.of(lean, "proxy"), "us", bar{},
 		fmt.Sprintf("%s us is what a cycle costs one master at best in this run", amount(atBest.median(), "")))
@@ -61,7 +46,6 @@ func measureCPU(ctx context.Context, b *bench) error {
 			all.ratio("all", contestant, redsyncDirect), "x", bar{},
 			medians("us", all.of(contestant, "all"), all.of(redsyncDirect, "all")))
 	}
-	return nil
 }
 
 // spending is driven, and adds the CPU time per turn of some children, in microseconds.
@@ -95,16 +79,11 @@ func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1
 
 // pipelinedCycles measures a master's CPU time per cycle if it gets only SET NX PX and
 // EVALSHA, a hundred of each at a time.
-func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(context.Context, time.Duration) (figures, error), error) {
+func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) func(context.Context, time.Duration) (figures, error) {
 	const depth = 100
-	client, err := dialLean(ctx, master.addr())
-	if err != nil {
-		return nil, err
-	}
+	client := must(dialLean(ctx, master.addr()))
 	b.atEnd(client.close)
-	if err := client.lockWith(compareAndDelete); err != nil {
-		return nil, err
-	}
+	check(client.lockWith(compareAndDelete))
 	batch := func(context.Context) (time.Duration, error) {
 		began := time.Now()
 		for range depth {
@@ -112,13 +91,9 @@ func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(
 			client.queue("SET", "lock:bench:pipelined", token, "NX", "PX", ttlText)
 			client.queue("EVALSHA", client.sha, "1", "lock:bench:pipelined", token)
 		}
-		if err := client.flush(); err != nil {
-			return 0, err
-		}
+		check(client.flush())
 		for range 2 * depth {
-			if _, err := client.read(); err != nil {
-				return 0, err
-			}
+			must(client.read())
 		}
 		return time.Since(began), nil
 	}
@@ -129,16 +104,13 @@ func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(
 			measured["masters"] /= depth
 		}
 		return measured, err
-	}, nil
+	}
 }
 
 // pumping measures a byte pump's CPU time per command. The pump runs in this process, which
 // does nothing else meanwhile.
-func (b *bench) pumping(target *redisServer, clients int) (func(context.Context, time.Duration) (figures, error), error) {
-	bare, err := b.startPump(target.addr())
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) pumping(target *redisServer, clients int) func(context.Context, time.Duration) (figures, error) {
+	bare := b.startPump(target.addr())
 	load := &redisBenchmark{port: bare.port(), clients: clients, pipeline: 1, command: []string{"GET", "key:__rand_int__"}}
-	return load.spentBy(thisProcess()), nil
+	return load.spentBy(thisProcess())
 }

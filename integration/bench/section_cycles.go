@@ -13,25 +13,18 @@ const (
 )
 
 // lockers makes n clients of each kind and names the servers that each kind needs.
-func (b *bench) lockers(ctx context.Context, c *cluster, n int) (map[string][]lockClient, error) {
-	leanOnes, err := b.leanClients(ctx, c.proxy.addr(), n, compareAndDelete)
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) lockers(ctx context.Context, c *cluster, n int) map[string][]lockClient {
 	return map[string][]lockClient{
-		lean:          leanOnes,
+		lean:          b.leanClients(ctx, c.proxy.addr(), n, compareAndDelete),
 		redsyncProxy:  b.redsyncClients(n, c.proxy.addr()),
 		redsyncDirect: b.redsyncClients(n, c.addresses()...),
-	}, nil
+	}
 }
 
 // measureCycles compares cycles of lock and release through the proxy with redsync's over
 // the same five masters. Each client has a lock of its own.
-func measureCycles(ctx context.Context, b *bench) error {
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
+func measureCycles(ctx context.Context, b *bench) {
+	c := b.startCluster(ctx, 5)
 	for _, load := range []struct {
 		clients      int
 		figure, unit string
@@ -41,17 +34,11 @@ func measureCycles(ctx context.Context, b *bench) error {
 		{50, "rate", "cycles/s", atLeast(5)},
 		{200, "rate", "cycles/s", atLeast(7)},
 	} {
-		clients, err := b.lockers(ctx, c, load.clients)
-		if err != nil {
-			return err
-		}
-		all, err := b.alternate(ctx,
+		clients := b.lockers(ctx, c, load.clients)
+		all := must(b.alternate(ctx,
 			driven(lean, cycles(clients[lean], wholeCycle)),
 			driven(redsyncProxy, cycles(clients[redsyncProxy], wholeCycle)),
-			driven(redsyncDirect, cycles(clients[redsyncDirect], wholeCycle)))
-		if err != nil {
-			return err
-		}
+			driven(redsyncDirect, cycles(clients[redsyncDirect], wholeCycle))))
 		what := "throughput"
 		if load.figure == "p50" {
 			what = "latency"
@@ -63,34 +50,24 @@ func measureCycles(ctx context.Context, b *bench) error {
 					all.failures(contestant, redsyncDirect))
 		}
 	}
-	return nil
 }
 
 // measureSetSizes shows how the cost of a cycle grows with the number of masters, and
 // compares the proxy with redsync at each number.
-func measureSetSizes(ctx context.Context, b *bench) error {
+func measureSetSizes(ctx context.Context, b *bench) {
 	const clients = 50
 	sizes := []int{3, 5, 7}
 	proxied := func(n int) string { return fmt.Sprintf("N=%d, proxy", n) }
 	direct := func(n int) string { return fmt.Sprintf("N=%d, redsync", n) }
 	var contestants []contestant
 	for _, n := range sizes {
-		c, err := b.startCluster(ctx, n)
-		if err != nil {
-			return err
-		}
-		leanOnes, err := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
-		if err != nil {
-			return err
-		}
+		c := b.startCluster(ctx, n)
+		leanOnes := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
 		contestants = append(contestants,
 			driven(proxied(n), cycles(leanOnes, wholeCycle)),
 			driven(direct(n), cycles(b.redsyncClients(clients, c.addresses()...), wholeCycle)))
 	}
-	all, err := b.alternate(ctx, contestants...)
-	if err != nil {
-		return err
-	}
+	all := must(b.alternate(ctx, contestants...))
 	for i, n := range sizes[1:] {
 		fewer := sizes[i]
 		cost := all.ratio("rate", proxied(fewer), proxied(n)) // the cost of a cycle is the inverse of the rate
@@ -103,5 +80,4 @@ func measureSetSizes(ctx context.Context, b *bench) error {
 			all.ratio("rate", proxied(n), direct(n)), "x", bar{},
 			medians("cycles/s", all.of(proxied(n), "rate"), all.of(direct(n), "rate")))
 	}
-	return nil
 }

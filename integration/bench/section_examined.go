@@ -8,11 +8,8 @@ import (
 // measureExamined compares three releases: by a script that the proxy can only examine, by
 // the script that libraries send, which the proxy may recognise and run plain, and by a
 // plain DEL.
-func measureExamined(ctx context.Context, b *bench) error {
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
+func measureExamined(ctx context.Context, b *bench) {
+	c := b.startCluster(ctx, 5)
 	const examined, usual, plain = "examined script", "usual script", "plain DEL"
 	for _, n := range []int{1, 50} {
 		measured := releaseOnly
@@ -23,16 +20,10 @@ func measureExamined(ctx context.Context, b *bench) error {
 		for _, release := range []struct{ name, script string }{
 			{examined, disguisedDelete}, {usual, compareAndDelete}, {plain, ""},
 		} {
-			clients, err := b.leanClients(ctx, c.proxy.addr(), n, release.script)
-			if err != nil {
-				return err
-			}
+			clients := b.leanClients(ctx, c.proxy.addr(), n, release.script)
 			contestants = append(contestants, driven(release.name, cycles(clients, measured)))
 		}
-		all, err := b.alternate(ctx, contestants...)
-		if err != nil {
-			return err
-		}
+		all := must(b.alternate(ctx, contestants...))
 		for _, other := range []string{usual, plain} {
 			wanted := atMost(2.5)
 			if other == plain {
@@ -49,5 +40,4 @@ func measureExamined(ctx context.Context, b *bench) error {
 				medians("cycles/s", all.of(examined, "rate"), all.of(other, "rate"))+all.failures(examined, other))
 		}
 	}
-	return nil
 }

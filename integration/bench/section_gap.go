@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +19,8 @@ import (
 // A lockService is something that grants locks and goes on when one of its servers is killed.
 type lockService struct {
 	name  string
-	start func(ctx context.Context, b *bench) (*runningService, error)
+	start func(ctx context.Context, b *bench) *runningService
+	why   error // it is left out, because its program is missing
 }
 
 type runningService struct {
@@ -31,37 +31,27 @@ type runningService struct {
 // gapClients take and release locks of their own in each service.
 const gapClients = 4
 
-// errNotInstalled: a service is left out, because its program is missing.
-var errNotInstalled = errors.New("is not installed")
-
 // measureGap kills a server of each service while clients take locks, and measures the
 // longest time in which no client got one. Each round starts new servers.
-func measureGap(ctx context.Context, b *bench) error {
+func measureGap(ctx context.Context, b *bench) {
 	services := []lockService{
-		{"a master of the proxy's five is killed", startProxyService},
-		{"the primary is killed, three Sentinels promote its replica after 1 s", startSentinelService},
-		{"the leader of three etcd is killed", startEtcdService},
+		{"a master of the proxy's five is killed", startProxyService, nil},
+		{"the primary is killed, three Sentinels promote its replica after 1 s", startSentinelService, nil},
+		{"the leader of three etcd is killed", startEtcdService, installed("etcd", "etcd-server")},
 	}
 	redis.SetLogger(noLog{}) // failed dials are what is measured
 	gaps, usual := map[string]spread{}, map[string]spread{}
 	for round := range b.rounds {
 		for i := range services {
 			s := services[(i+round)%len(services)]
-			running, err := s.start(ctx, b)
-			if errors.Is(err, errNotInstalled) {
+			if s.why != nil {
 				if round == 0 {
-					b.cannot(s.name, err.Error())
+					b.cannot(s.name, s.why.Error())
 				}
 				continue
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			watched, failures, err := running.watch(ctx, b.length)
+			watched, failures := s.start(ctx, b).watch(ctx, b.length)
 			b.endSection()
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
 			b.say("%s, round %d, %s: %v; errors: %v", b.section, round+1, s.name, watched, failures)
 			gaps[s.name] = append(gaps[s.name], watched["gap"])
 			usual[s.name] = append(usual[s.name], watched["usual"])
@@ -73,7 +63,6 @@ func measureGap(ctx context.Context, b *bench) error {
 				fmt.Sprintf("%s ms before the kill", amount(usual[s.name].median(), "")))
 		}
 	}
-	return nil
 }
 
 // grants are the times at which clients got locks, and how often they got which error instead.
@@ -89,7 +78,7 @@ func (noLog) Printf(context.Context, string, ...any) {}
 
 // watch has the clients take locks for a while, kills the server, and waits until locks have
 // been granted again for a second, but for five seconds after the kill at least.
-func (s *runningService) watch(ctx context.Context, quiet time.Duration) (figures, map[string]int, error) {
+func (s *runningService) watch(ctx context.Context, quiet time.Duration) (figures, map[string]int) {
 	running, end := context.WithCancel(ctx)
 	seen := grants{errors: map[string]int{}}
 	var clients sync.WaitGroup
@@ -105,13 +94,13 @@ func (s *runningService) watch(ctx context.Context, quiet time.Duration) (figure
 		rest(ctx, 50*time.Millisecond)
 		switch now := time.Now(); {
 		case ctx.Err() != nil:
-			return nil, nil, ctx.Err()
+			panic(failure{ctx.Err()})
 		case now.Sub(killed) > 2*patience:
-			return nil, nil, fmt.Errorf("no lock was granted for %v after the kill", 2*patience)
+			panic(failure{fmt.Errorf("no lock was granted for %v after the kill", 2*patience)})
 		case now.Sub(killed) > 5*time.Second && seen.flow(killed, now):
 			end()
 			clients.Wait()
-			return seen.figures(killed), seen.errors, nil
+			return seen.figures(killed), seen.errors
 		}
 	}
 }
@@ -160,20 +149,14 @@ func (g *grants) figures(killed time.Time) figures {
 }
 
 // startProxyService starts five masters and a proxy with its default timeouts.
-func startProxyService(ctx context.Context, b *bench) (*runningService, error) {
-	c, err := b.startServers(ctx, 5)
-	if err != nil {
-		return nil, err
-	}
-	c.proxy, err = b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
-	if err != nil {
-		return nil, err
-	}
+func startProxyService(ctx context.Context, b *bench) *runningService {
+	c := b.startServers(ctx, 5)
+	c.proxy = b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
 	s := &runningService{kill: c.masters[0].Kill}
 	for range gapClients {
 		s.clients = append(s.clients, b.redisLocks(redis.NewClient(&redis.Options{Addr: c.proxy.addr(), MaxRetries: -1, PoolSize: 1})))
 	}
-	return s, nil
+	return s
 }
 
 // redisLocks is an ordinary client that locks by SET NX PX.
@@ -192,35 +175,18 @@ func (r redisLocks) release(ctx context.Context, key string) error { return r.De
 
 // startSentinelService starts a primary, a replica, and three Sentinels that agree after a
 // second that the primary is down. Their own default is thirty seconds.
-func startSentinelService(ctx context.Context, b *bench) (*runningService, error) {
-	primary, err := b.startRedis(ctx, "the primary")
-	if err != nil {
-		return nil, err
-	}
-	replica, err := b.startRedis(ctx, "the replica")
-	if err != nil {
-		return nil, err
-	}
-	follower, err := dialLean(ctx, replica.addr())
-	if err != nil {
-		return nil, err
-	}
+func startSentinelService(ctx context.Context, b *bench) *runningService {
+	primary := b.startRedis(ctx, "the primary")
+	replica := b.startRedis(ctx, "the replica")
+	follower := must(dialLean(ctx, replica.addr()))
 	defer follower.close()
-	if _, err := follower.do("REPLICAOF", "127.0.0.1", fmt.Sprint(primary.port)); err != nil {
-		return nil, err
-	}
+	must(follower.do("REPLICAOF", "127.0.0.1", fmt.Sprint(primary.port)))
 	var sentinels []string
 	for range 3 {
-		address, err := b.startSentinel(ctx, primary.port)
-		if err != nil {
-			return nil, err
-		}
-		sentinels = append(sentinels, address)
+		sentinels = append(sentinels, b.startSentinel(ctx, primary.port))
 	}
 	for _, address := range sentinels {
-		if err := knowsAll(ctx, address, len(sentinels)-1); err != nil {
-			return nil, err
-		}
+		knowsAll(ctx, address, len(sentinels)-1)
 	}
 	s := &runningService{kill: primary.Kill}
 	for range gapClients {
@@ -228,52 +194,39 @@ func startSentinelService(ctx context.Context, b *bench) (*runningService, error
 			MasterName: "locks", SentinelAddrs: sentinels, MaxRetries: -1, PoolSize: 1,
 		})))
 	}
-	return s, nil
+	return s
 }
 
-func (b *bench) startSentinel(ctx context.Context, primary int) (address string, err error) {
-	port, err := child.FreePort()
-	if err != nil {
-		return "", err
-	}
+func (b *bench) startSentinel(ctx context.Context, primary int) string {
+	port := must(child.FreePort())
 	file := filepath.Join(b.scratch, fmt.Sprintf("sentinel-%d.conf", port))
 	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor locks 127.0.0.1 %d 2\nsentinel down-after-milliseconds locks 1000\n", port, b.scratch, primary)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return "", err
-	}
-	server, err := child.Start("a Sentinel", "redis-server", file, "--sentinel")
-	if err != nil {
-		return "", err
-	}
+	check(os.WriteFile(file, []byte(text), 0o600))
+	server := must(child.Start("a Sentinel", "redis-server", file, "--sentinel"))
 	b.atEnd(server.Kill)
-	address = child.Loopback(port)
-	return address, untilServing(ctx, server, func(ctx context.Context) error {
-		client, err := dialLean(ctx, address)
-		if err == nil {
-			client.close()
-		}
-		return err
-	})
+	address := child.Loopback(port)
+	untilServing(ctx, server, answers(address, "PING"))
+	return address
 }
 
 // knowsAll waits until a Sentinel knows the replica and the other Sentinels.
-func knowsAll(ctx context.Context, address string, others int) error {
+func knowsAll(ctx context.Context, address string, others int) {
 	sentinel := redis.NewSentinelClient(&redis.Options{Addr: address})
 	defer sentinel.Close()
 	for until := time.Now().Add(patience); ; rest(ctx, 50*time.Millisecond) {
 		known, err := sentinel.Master(ctx, "locks").Result()
 		if err == nil && known["num-slaves"] == "1" && known["num-other-sentinels"] == fmt.Sprint(others) {
-			return nil
+			return
 		}
 		if ctx.Err() != nil || time.Now().After(until) {
-			return errors.Join(ctx.Err(), err, fmt.Errorf("the Sentinel at %s does not know the others: %s", address, strings.Join([]string{known["num-slaves"], known["num-other-sentinels"]}, ", ")))
+			check(errors.Join(ctx.Err(), err, fmt.Errorf("the Sentinel at %s does not know the others: %s, %s", address, known["num-slaves"], known["num-other-sentinels"])))
 		}
 	}
 }
 
 func installed(program, debian string) error {
 	if _, err := exec.LookPath(program); err != nil {
-		return fmt.Errorf("%s %w; Debian package %s", program, errNotInstalled, debian)
+		return fmt.Errorf("%s is not installed; Debian package %s", program, debian)
 	}
 	return nil
 }

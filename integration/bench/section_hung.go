@@ -15,56 +15,32 @@ import (
 // are back. The proxy has its default timeouts. A relay makes the distance, and takes
 // processor time from all others. So the far master is compared with one behind a relay
 // without delay.
-func measureHungMasters(ctx context.Context, b *bench) error {
+func measureHungMasters(ctx context.Context, b *bench) {
 	const clients = 10
-	c, err := b.startServers(ctx, 5)
-	if err != nil {
-		return err
-	}
+	c := b.startServers(ctx, 5)
 	near := proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout}
-	if c.proxy, err = b.startProxy(ctx, near); err != nil {
-		return err
-	}
-	behindRelay := func(oneWay time.Duration) (*proxyServer, []turn, error) {
-		line, err := delayline.Start(c.masters[4].addr(), oneWay)
-		if err != nil {
-			return nil, nil, err
-		}
+	c.proxy = b.startProxy(ctx, near)
+	behindRelay := func(oneWay time.Duration) (*proxyServer, []turn) {
+		line := must(delayline.Start(c.masters[4].addr(), oneWay))
 		b.atEnd(line.Close)
 		relayed := near
 		relayed.masters = append(c.addresses()[:4], line.Addr())
-		proxy, err := b.startProxy(ctx, relayed)
-		if err != nil {
-			return nil, nil, err
-		}
-		own, err := b.leanClients(ctx, proxy.addr(), clients, compareAndDelete)
-		return proxy, manyLocks(own), err
+		proxy := b.startProxy(ctx, relayed)
+		return proxy, manyLocks(b.leanClients(ctx, proxy.addr(), clients, compareAndDelete))
 	}
-	relayedProxy, relayedTurns, err := behindRelay(0)
-	if err != nil {
-		return err
-	}
-	farProxy, farTurns, err := behindRelay(10 * time.Millisecond)
-	if err != nil {
-		return err
-	}
-	nearClients, err := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
-	if err != nil {
-		return err
-	}
+	relayedProxy, relayedTurns := behindRelay(0)
+	farProxy, farTurns := behindRelay(10 * time.Millisecond)
+	nearClients := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
 
 	const healthy, oneHung, twoHung = "all healthy", "one of five hung", "two of five hung"
 	const oneFar, oneRelayed = "one of five 20 ms away", "one of five behind a relay"
 	turns := manyLocks(nearClients)
-	all, err := b.alternate(ctx,
+	all := must(b.alternate(ctx,
 		driven(healthy, turns),
 		c.whileStopped(driven(oneHung, turns), c.masters[:1]),
 		c.whileStopped(driven(twoHung, turns), c.masters[:2]),
 		c.thenEmpty(driven(oneRelayed, relayedTurns), relayedProxy),
-		c.thenEmpty(driven(oneFar, farTurns), farProxy))
-	if err != nil {
-		return err
-	}
+		c.thenEmpty(driven(oneFar, farTurns), farProxy)))
 	for _, pair := range [][2]string{{oneHung, healthy}, {twoHung, healthy}, {oneFar, oneRelayed}} {
 		trouble, usual := pair[0], pair[1]
 		for _, share := range []string{"p50", "p99"} {
@@ -79,7 +55,6 @@ func measureHungMasters(ctx context.Context, b *bench) error {
 		b.report("locks left on the masters, after: "+trouble, all.of(trouble, "left"), "locks", atMost(0),
 			fmt.Sprintf("%s locks taken each time", amount(all.of(trouble, "turns").median(), "")))
 	}
-	return nil
 }
 
 // manyLocks makes cycles in which each lock is taken only once, so that a lock left behind

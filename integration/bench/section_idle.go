@@ -13,11 +13,8 @@ const kibibyte = 1 << 10
 
 // measureIdleClients measures the cost of clients that did something once and are idle
 // since, and what remains of it after they have left.
-func measureIdleClients(ctx context.Context, b *bench) error {
-	c, err := b.startServers(ctx, 3)
-	if err != nil {
-		return err
-	}
+func measureIdleClients(ctx context.Context, b *bench) {
+	c := b.startServers(ctx, 3)
 	for _, kind := range []struct {
 		what    string
 		clients int
@@ -36,10 +33,7 @@ func measureIdleClients(ctx context.Context, b *bench) error {
 		}
 		all := results{}
 		for round := range min(b.rounds, mostCrowds) {
-			measured, err := b.crowd(ctx, c, kind.clients, kind.once)
-			if err != nil {
-				return err
-			}
+			measured := b.crowd(ctx, c, kind.clients, kind.once)
 			b.say("%s, round %d, %s%v", b.section, round+1, what, measured)
 			all[what] = append(all[what], measured)
 		}
@@ -52,7 +46,6 @@ func measureIdleClients(ctx context.Context, b *bench) error {
 			medians("MiB", all.of(what, "again").times(1.0/mebibyte), after.times(1.0/mebibyte)))
 		b.report(what+"goroutines left behind", all.of(what, "goroutines"), "goroutines", atMost(0), "")
 	}
-	return nil
 }
 
 // mostCrowds is the number of rounds: more are not needed for a figure that hardly varies.
@@ -77,75 +70,53 @@ func getOnce(client *leanClient) error {
 // occupancy is what a proxy uses at one moment.
 type occupancy struct{ resident, goroutines float64 }
 
-func (p *proxyServer) occupancy(ctx context.Context) (occupancy, error) {
-	resident, err := resident(p.Process)
-	if err != nil {
-		return occupancy{}, err
-	}
-	read, err := p.metrics(ctx)
-	return occupancy{resident, read.sum("go_goroutines")}, err
+func (p *proxyServer) occupancy(ctx context.Context) occupancy {
+	return occupancy{must(resident(p.Process)), must(p.metrics(ctx)).sum("go_goroutines")}
 }
 
 // crowd has clients connect to a proxy of their own, each do something once, stay idle, and
 // leave. Then the same number comes again. Other clients work before they come and after
 // they have left, or there would be no garbage collection for minutes.
-func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*leanClient) error) (figures, error) {
-	proxy, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*leanClient) error) figures {
+	proxy := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
 	defer proxy.Kill()
-	workers, err := b.leanClients(ctx, proxy.addr(), 10, compareAndDelete)
-	if err != nil {
-		return nil, err
-	}
+	workers := b.leanClients(ctx, proxy.addr(), 10, compareAndDelete)
 	working := paced(time.Millisecond, cycles(workers, wholeCycle))
-	before, err := b.settled(ctx, proxy, working, occupancy{})
-	if err != nil {
-		return nil, err
-	}
+	before := b.settled(ctx, proxy, working, occupancy{})
 	var there, after [2]occupancy
 	for i := range after {
-		if there[i], err = b.occupied(ctx, proxy, clients, once); err != nil {
-			return nil, err
-		}
-		if after[i], err = b.settled(ctx, proxy, working, before); err != nil {
-			return nil, err
-		}
+		there[i] = b.occupied(ctx, proxy, clients, once)
+		after[i] = b.settled(ctx, proxy, working, before)
 	}
 	return figures{
 		"before": before.resident, "there": there[0].resident, "after": after[0].resident, "again": after[1].resident,
 		"each":       (there[0].resident - before.resident) / float64(clients),
 		"goroutines": max(0, after[1].goroutines-before.goroutines),
-	}, nil
+	}
 }
 
 // occupied returns what the proxy uses while these clients are connected and idle.
-func (b *bench) occupied(ctx context.Context, proxy *proxyServer, clients int, once func(*leanClient) error) (occupancy, error) {
+func (b *bench) occupied(ctx context.Context, proxy *proxyServer, clients int, once func(*leanClient) error) occupancy {
 	present, err := arrive(ctx, proxy.addr(), clients, once)
 	defer func() {
 		for _, client := range present {
 			client.close()
 		}
 	}()
-	if err != nil {
-		return occupancy{}, err
-	}
+	check(err)
 	rest(ctx, b.length)
 	return proxy.occupancy(ctx)
 }
 
 // settled returns what the proxy uses when it is back at about this level, or when patience
 // is over.
-func (b *bench) settled(ctx context.Context, proxy *proxyServer, working []turn, level occupancy) (occupancy, error) {
+func (b *bench) settled(ctx context.Context, proxy *proxyServer, working []turn, level occupancy) occupancy {
 	for until := time.Now().Add(b.patience); ; {
-		if _, err := drive(ctx, b.length, working); err != nil {
-			return occupancy{}, err
-		}
-		now, err := proxy.occupancy(ctx)
+		must(drive(ctx, b.length, working))
+		now := proxy.occupancy(ctx)
 		back := now.goroutines <= level.goroutines && now.resident <= 1.1*level.resident
-		if err != nil || back || level == (occupancy{}) || time.Now().After(until) {
-			return now, err
+		if back || level == (occupancy{}) || time.Now().After(until) {
+			return now
 		}
 	}
 }

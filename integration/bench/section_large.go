@@ -15,28 +15,17 @@ const mebibyte = 1 << 20
 
 // measureLarge compares pipelines of large values with a byte pump, and measures what one very long reply
 // costs in memory.
-func measureLarge(ctx context.Context, b *bench) error {
-	if err := measureLargeValues(ctx, b); err != nil {
-		return err
-	}
-	return measureLargeReply(ctx, b)
+func measureLarge(ctx context.Context, b *bench) {
+	measureLargeValues(ctx, b)
+	measureLargeReply(ctx, b)
 }
 
 // measureLargeValues has one client send SETs of 1 MB in a pipeline, and GETs of them.
-func measureLargeValues(ctx context.Context, b *bench) error {
+func measureLargeValues(ctx context.Context, b *bench) {
 	const keys = 30 // more would need more memory
-	c, err := b.startCluster(ctx, 3)
-	if err != nil {
-		return err
-	}
-	owning, err := b.startProxyOf(ctx, c, "own")
-	if err != nil {
-		return err
-	}
-	bare, err := b.startPump(c.upstream.addr())
-	if err != nil {
-		return err
-	}
+	c := b.startCluster(ctx, 3)
+	owning := b.startProxyOf(ctx, c, "own")
+	bare := b.startPump(c.upstream.addr())
 	value := strings.Repeat("x", 1_000_000)
 	sets, gets := new(leanClient), new(leanClient)
 	for i := range b.largeValues {
@@ -59,10 +48,7 @@ func measureLargeValues(ctx context.Context, b *bench) error {
 				return figures{"milliseconds": float64(took.Milliseconds())}, err
 			}})
 		}
-		all, err := b.alternate(ctx, contestants...)
-		if err != nil {
-			return err
-		}
+		all := must(b.alternate(ctx, contestants...))
 		for _, ours := range []string{proxied, own} {
 			for _, other := range []string{pumped, direct} {
 				wanted := bar{}
@@ -74,7 +60,6 @@ func measureLargeValues(ctx context.Context, b *bench) error {
 			}
 		}
 	}
-	return nil
 }
 
 // answered returns the time that a server takes for a pipeline of so many commands.
@@ -103,24 +88,13 @@ func answered(ctx context.Context, addr string, pipeline []byte, commands int) (
 
 // measureLargeReply has a reply of 100 MB pass through the proxy and measures the proxy's
 // memory meanwhile. One client reads at once, another rests in between.
-func measureLargeReply(ctx context.Context, b *bench) error {
+func measureLargeReply(ctx context.Context, b *bench) {
 	const key = "large"
-	c, err := b.startCluster(ctx, 3)
-	if err != nil {
-		return err
-	}
-	filler, err := dialLean(ctx, c.upstream.addr())
-	if err != nil {
-		return err
-	}
+	c := b.startCluster(ctx, 3)
+	filler := must(dialLean(ctx, c.upstream.addr()))
 	defer filler.close()
-	if _, err := filler.do("SETRANGE", key, strconv.Itoa(b.largeReply-1), "x"); err != nil {
-		return err
-	}
-	start, err := resident(c.proxy.Process)
-	if err != nil {
-		return err
-	}
+	must(filler.do("SETRANGE", key, strconv.Itoa(b.largeReply-1), "x"))
+	start := must(resident(c.proxy.Process))
 	reading := func(name string, pause time.Duration) contestant {
 		return contestant{name, func(ctx context.Context, _ time.Duration) (figures, error) {
 			peak, err := c.proxy.residentWhileReading(ctx, key, b.largeReply, pause)
@@ -128,15 +102,11 @@ func measureLargeReply(ctx context.Context, b *bench) error {
 		}}
 	}
 	const fast, slow = "a client that reads at once", "a client that rests in between"
-	all, err := b.alternate(ctx, reading(fast, 0), reading(slow, 5*time.Millisecond))
-	if err != nil {
-		return err
-	}
+	all := must(b.alternate(ctx, reading(fast, 0), reading(slow, 5*time.Millisecond)))
 	for _, client := range []string{fast, slow} {
 		b.report(fmt.Sprintf("resident memory grows, for a reply of %.0f MB to %s, by", float64(b.largeReply)/mebibyte, client),
 			all.of(client, "grown"), "MiB", atMost(4), "a few, says the bar")
 	}
-	return nil
 }
 
 // residentWhileReading returns the proxy's highest observed memory while a client read a

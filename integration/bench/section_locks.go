@@ -11,23 +11,12 @@ import (
 
 // measureLocksListed measures lock latency while an operator lists locks, again and again,
 // of which very many are held. It also measures how long a list takes.
-func measureLocksListed(ctx context.Context, b *bench) error {
+func measureLocksListed(ctx context.Context, b *bench) {
 	const clients = 10
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
-	if err := c.hold(ctx, b.heldLocks); err != nil {
-		return err
-	}
-	lockers, err := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
-	if err != nil {
-		return err
-	}
-	operator, err := dialLean(ctx, c.proxy.addr())
-	if err != nil {
-		return err
-	}
+	c := b.startCluster(ctx, 5)
+	check(c.hold(ctx, b.heldLocks))
+	lockers := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
+	operator := must(dialLean(ctx, c.proxy.addr()))
 	defer operator.close()
 	turns := cycles(lockers, acquireOnly)
 	const alone = "alone"
@@ -43,17 +32,13 @@ func measureLocksListed(ctx context.Context, b *bench) error {
 	for _, list := range lists {
 		contestants = append(contestants, operator.listing(list.name, driven(list.name, turns), list.args))
 	}
-	all, err := b.alternate(ctx, contestants...)
-	if err != nil {
-		return err
-	}
+	all := must(b.alternate(ctx, contestants...))
 	for _, list := range lists {
 		b.report(fmt.Sprintf("%d clients, acquire p99 over %d held locks: with %s in a loop / alone", clients, b.heldLocks, list.name),
 			all.ratio("p99", list.name, alone), "x", atMost(1.2),
 			medians("us", all.of(list.name, "p99"), all.of(alone, "p99"))+all.failures(list.name, alone))
 		b.report(list.name+" takes, beside the clients", all.of(list.name, "list").times(1000), "ms", bar{}, "")
 	}
-	return nil
 }
 
 // hold puts locks on all masters, in one pipeline for each.

@@ -10,24 +10,12 @@ import (
 // at a steady pace while ordinary commands come as fast as possible, and the reverse.
 // Any load slows the machine, so it also measures the same load through another proxy
 // process.
-func measureMixed(ctx context.Context, b *bench) error {
+func measureMixed(ctx context.Context, b *bench) {
 	const probes, pause = 10, 5 * time.Millisecond
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
-	other, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: generousTimeout})
-	if err != nil {
-		return err
-	}
-	lockers, err := b.leanClients(ctx, c.proxy.addr(), probes, compareAndDelete)
-	if err != nil {
-		return err
-	}
-	readers, err := b.readers(ctx, c.proxy.addr(), probes)
-	if err != nil {
-		return err
-	}
+	c := b.startCluster(ctx, 5)
+	other := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: generousTimeout})
+	lockers := b.leanClients(ctx, c.proxy.addr(), probes, compareAndDelete)
+	readers := b.readers(ctx, c.proxy.addr(), probes)
 	forwarded := func(port int) *redisBenchmark {
 		return &redisBenchmark{port: port, clients: 50, pipeline: 16, command: []string{"GET", "key:__rand_int__"}}
 	}
@@ -46,29 +34,22 @@ func measureMixed(ctx context.Context, b *bench) error {
 	} {
 		const alone, same, elsewhere = "nothing", "the proxy", "another process of it"
 		probe := driven(alone, paced(pause, plane.turns))
-		all, err := b.alternate(ctx, probe,
+		all := must(b.alternate(ctx, probe,
 			plane.saturation(c.proxy.port).saturate(same, probe),
-			plane.saturation(other.port).saturate(elsewhere, probe))
-		if err != nil {
-			return err
-		}
+			plane.saturation(other.port).saturate(elsewhere, probe)))
 		what := fmt.Sprintf("%d paced clients, p99 of %s while %s saturates the proxy / ", probes, plane.probe, plane.load)
 		b.report(what+alone, all.ratio("p99", same, alone), "x", plane.wanted,
 			medians("us", all.of(same, "p99"), all.of(alone, "p99"))+all.failures(alone, same, elsewhere))
 		b.report(what+elsewhere, all.ratio("p99", same, elsewhere), "x", bar{},
 			medians("us", all.of(same, "p99"), all.of(elsewhere, "p99")))
 	}
-	return nil
 }
 
 // readers returns n clients that GET a key which is no lock.
-func (b *bench) readers(ctx context.Context, addr string, n int) ([]turn, error) {
+func (b *bench) readers(ctx context.Context, addr string, n int) []turn {
 	turns := make([]turn, n)
 	for i := range turns {
-		client, err := dialLean(ctx, addr)
-		if err != nil {
-			return nil, err
-		}
+		client := must(dialLean(ctx, addr))
 		b.atEnd(client.close)
 		turns[i] = func(context.Context) (time.Duration, error) {
 			began := time.Now()
@@ -76,5 +57,5 @@ func (b *bench) readers(ctx context.Context, addr string, n int) ([]turn, error)
 			return time.Since(began), err
 		}
 	}
-	return turns, nil
+	return turns
 }

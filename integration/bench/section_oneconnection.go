@@ -70,24 +70,13 @@ func (l *sharingLocker) release(_ context.Context, key string) error {
 
 // measureOneConnection compares cycles of 64 goroutines over one connection with those of one client,
 // and of 50 clients with a connection each.
-func measureOneConnection(ctx context.Context, b *bench) error {
+func measureOneConnection(ctx context.Context, b *bench) {
 	const goroutines = 64
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
-	own, err := b.leanClients(ctx, c.proxy.addr(), 50+1, compareAndDelete)
-	if err != nil {
-		return err
-	}
-	conn, err := dialLean(ctx, c.proxy.addr())
-	if err != nil {
-		return err
-	}
+	c := b.startCluster(ctx, 5)
+	own := b.leanClients(ctx, c.proxy.addr(), 50+1, compareAndDelete)
+	conn := must(dialLean(ctx, c.proxy.addr()))
 	b.atEnd(conn.close)
-	if err := conn.lockWith(compareAndDelete); err != nil {
-		return err
-	}
+	check(conn.lockWith(compareAndDelete))
 	shared := newSharer(conn)
 	b.atEnd(func() { close(shared.next) })
 	lockers := make([]lockClient, goroutines)
@@ -95,16 +84,12 @@ func measureOneConnection(ctx context.Context, b *bench) error {
 		lockers[i] = &sharingLocker{sharer: shared, mine: make(chan answer, 1)}
 	}
 	const alone, many, one = "1 client", "50 connections", "64 over one connection"
-	all, err := b.alternate(ctx,
+	all := must(b.alternate(ctx,
 		driven(alone, cycles(own[:1], wholeCycle)),
 		driven(many, cycles(own[1:], wholeCycle)),
-		driven(one, cycles(lockers, wholeCycle)))
-	if err != nil {
-		return err
-	}
+		driven(one, cycles(lockers, wholeCycle))))
 	for other, wanted := range map[string]bar{alone: atLeast(4), many: atLeast(0.8)} {
 		b.report(fmt.Sprintf("throughput: %s / %s", one, other), all.ratio("rate", one, other), "x", wanted,
 			medians("cycles/s", all.of(one, "rate"), all.of(other, "rate"))+all.failures(one, other))
 	}
-	return nil
 }

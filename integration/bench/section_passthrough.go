@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 
@@ -15,32 +13,19 @@ import (
 // measurePassThrough compares ordinary commands through the proxy with a byte pump, plain
 // Redis, and twemproxy. On a machine with other users, CPU time says more than the rate. The
 // byte pump's CPU time is that of this process.
-func measurePassThrough(ctx context.Context, b *bench) error {
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
-	bare, err := b.startPump(c.upstream.addr())
-	if err != nil {
-		return err
-	}
-	owning, err := b.startProxyOf(ctx, c, "own")
-	if err != nil {
-		return err
-	}
+func measurePassThrough(ctx context.Context, b *bench) {
+	c := b.startCluster(ctx, 5)
+	bare := b.startPump(c.upstream.addr())
+	owning := b.startProxyOf(ctx, c, "own")
 	const proxied, own, pumped, direct, twemproxied = "proxy", "proxy with own connections", "byte pump", "plain Redis", "twemproxy"
 	ports := map[string]int{proxied: c.proxy.port, own: owning.port, pumped: bare.port(), direct: c.upstream.port}
 	servers := map[string]*child.Process{proxied: c.proxy.Process, own: owning.Process, pumped: thisProcess(), direct: c.upstream.Process}
 	others := []string{pumped, direct, twemproxied}
-	twemproxy, port, err := b.startTwemproxy(ctx, c.upstream)
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		b.cannot("proxy / twemproxy", "nutcracker is not installed (Debian package nutcracker)")
+	if err := installed("nutcracker", "nutcracker"); err != nil {
+		b.cannot("proxy / twemproxy", err.Error())
 		others = others[:2]
-	case err != nil:
-		return err
-	default:
-		ports[twemproxied], servers[twemproxied] = port, twemproxy
+	} else {
+		servers[twemproxied], ports[twemproxied] = b.startTwemproxy(ctx, c.upstream)
 	}
 	for _, pipeline := range []int{1, 16} {
 		for _, command := range [][]string{{"GET", "key:__rand_int__"}, {"SET", "key:__rand_int__", "xxx"}} {
@@ -49,10 +34,7 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 				run := &redisBenchmark{port: ports[name], clients: 50, pipeline: pipeline, command: command}
 				contestants = append(contestants, contestant{name, run.spentBy(servers[name])})
 			}
-			all, err := b.alternate(ctx, contestants...)
-			if err != nil {
-				return err
-			}
+			all := must(b.alternate(ctx, contestants...))
 			for _, ours := range []string{proxied, own} {
 				for _, other := range others {
 					wanted := bar{}
@@ -73,42 +55,17 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 			}
 		}
 	}
-	return nil
 }
 
-// startTwemproxy starts twemproxy with a single connection to its server. It returns the
-// process and its port. If twemproxy is not installed, the error is exec.ErrNotFound.
-func (b *bench) startTwemproxy(ctx context.Context, upstream *redisServer) (*child.Process, int, error) {
-	program, err := exec.LookPath("nutcracker")
-	if err != nil {
-		return nil, 0, err
-	}
-	port, err := child.FreePort()
-	if err != nil {
-		return nil, 0, err
-	}
-	statistics, err := child.FreePort()
-	if err != nil {
-		return nil, 0, err
-	}
+// startTwemproxy starts twemproxy with a single connection to its server. It returns the process and its port.
+func (b *bench) startTwemproxy(ctx context.Context, upstream *redisServer) (*child.Process, int) {
+	port, statistics := must(child.FreePort()), must(child.FreePort())
 	file := filepath.Join(b.scratch, "nutcracker.yml")
 	config := fmt.Sprintf("bench:\n  listen: %s\n  redis: true\n  hash: fnv1a_64\n  distribution: ketama\n"+
 		"  preconnect: true\n  server_connections: 1\n  servers:\n   - %s:1\n", child.Loopback(port), upstream.addr())
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		return nil, 0, err
-	}
-	server, err := child.Start("nutcracker", program, "-c", file, "-s", strconv.Itoa(statistics), "-a", "127.0.0.1")
-	if err != nil {
-		return nil, 0, err
-	}
+	check(os.WriteFile(file, []byte(config), 0o600))
+	server := must(child.Start("nutcracker", "nutcracker", "-c", file, "-s", strconv.Itoa(statistics)))
 	b.atEnd(server.Kill)
-	return server, port, untilServing(ctx, server, func(ctx context.Context) error {
-		client, err := dialLean(ctx, child.Loopback(port))
-		if err != nil {
-			return err
-		}
-		defer client.close()
-		_, err = client.do("SET", "key:000000000001", "xxx")
-		return err
-	})
+	untilServing(ctx, server, answers(child.Loopback(port), "SET", "key:000000000001", "xxx"))
+	return server, port
 }

@@ -10,21 +10,13 @@ import (
 
 // measureShortSessions compares clients that connect, read, take a lock, release it and leave,
 // as PHP does for each request, with clients of a plain Redis.
-func measureShortSessions(ctx context.Context, b *bench) error {
+func measureShortSessions(ctx context.Context, b *bench) {
 	const clients = 50
 	const proxied, own, bare, same = "proxy", "proxy with own connections", "plain Redis without locks", "plain Redis with the same commands"
-	c, err := b.startCluster(ctx, 5)
-	if err != nil {
-		return err
-	}
-	owning, err := b.startProxyOf(ctx, c, "own")
-	if err != nil {
-		return err
-	}
+	c := b.startCluster(ctx, 5)
+	owning := b.startProxyOf(ctx, c, "own")
 	for _, addr := range []string{c.proxy.addr(), owning.addr(), c.upstream.addr()} { // each gets the script
-		if _, err := b.leanClients(ctx, addr, 1, compareAndDelete); err != nil {
-			return err
-		}
+		b.leanClients(ctx, addr, 1, compareAndDelete)
 	}
 	contestants := []contestant{
 		shortSessions(proxied, c.proxy.addr(), c.proxy.Process, clients, true),
@@ -32,10 +24,7 @@ func measureShortSessions(ctx context.Context, b *bench) error {
 		shortSessions(bare, c.upstream.addr(), c.upstream.Process, clients, false),
 		shortSessions(same, c.upstream.addr(), c.upstream.Process, clients, true),
 	}
-	all, err := b.alternate(ctx, contestants...)
-	if err != nil {
-		return err
-	}
+	all := must(b.alternate(ctx, contestants...))
 	for _, ours := range []string{proxied, own} {
 		for _, other := range []string{bare, same} {
 			wanted := bar{}
@@ -49,7 +38,6 @@ func measureShortSessions(ctx context.Context, b *bench) error {
 				medians("us", all.of(ours, "server"), all.of(other, "server")))
 		}
 	}
-	return nil
 }
 
 func shortSessions(name, addr string, server *child.Process, clients int, locks bool) contestant {
