@@ -70,14 +70,14 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if p.locker, err = redlock.New(p.lockerConfig(cfg, masters)); err != nil {
 		return err
 	}
-	p.leases = lease.New(lease.Config{Locker: p.locker, Rule: p.current.LeaseRule, Limits: p.current.LeaseLimits, Log: p.log})
+	p.leases = lease.New(lease.Config{Locker: p.locker, Rule: p.leaseRule, Limits: p.leaseLimits, Log: p.log})
 	p.scripts = lock.NewScripts(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
 	p.scripts.SetLimits(int(cfg.Limits.Scripts), int(cfg.Limits.LockCommand))
 	starting := afterStart(p.lives, p.locker.Status)
 	p.locks = lock.New(lock.Config{
 		Locker:        p.locker,
 		Router:        func() *route.Router { return p.current.Load().Router },
-		MaxQuarantine: func() time.Duration { return p.current.Load().Config.MaxQuarantine },
+		MaxQuarantine: func() time.Duration { return p.current.Load().MaxQuarantine },
 		MaxReply:      func() int64 { return p.current.Load().Limits.LockReply },
 		Scripts:       p.scripts,
 		Meter:         p.metrics,
@@ -160,7 +160,7 @@ func (p *Proxy) listen(cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	p.tlsListener = server.OverTLS(listener, func() *endpoint.TLS { return p.current.Load().Config.TLS.Files })
+	p.tlsListener = server.OverTLS(listener, func() *endpoint.TLS { return p.current.Load().TLS.Files })
 	return nil
 }
 

@@ -175,7 +175,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 func (p *Proxy) drain(ctx context.Context) {
 	p.draining.Store(true)
 	patience, cancel := context.WithTimeout(ctx, drainPatience)
-	if p.current.Load().Config.ReusePort {
+	if p.current.Load().ReusePort {
 		// The kernel gives the clients that nobody has accepted yet to the other processes.
 		p.server.StopAccepting()
 		leave, cancel := context.WithTimeout(patience, leavePatience)

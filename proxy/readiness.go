@@ -22,7 +22,7 @@ func (p *Proxy) masters() events.State { return p.journal.Masters(p.locker.Statu
 
 func (p *Proxy) readiness() readiness {
 	state := p.masters()
-	ready, lines := state.Ready() || p.current.Load().Config.Learns(), state.Lines()
+	ready, lines := state.Ready() || p.current.Load().Learns(), state.Lines()
 	if p.draining.Load() {
 		ready, lines = false, []string{"draining: the proxy is ending and takes no new clients"}
 	}

@@ -69,8 +69,8 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 		changes = []string{"nothing"}
 	}
 	p.journal.NoteReload("configuration reloaded; changed: " + strings.Join(changes, "; "))
-	p.log.Info("configuration reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
-	return strings.Join(append(append([]string{"configuration reloaded from " + p.current.Load().Config.Source}, p.masters().Changes()...), p.movingKeys()...), "\n"), nil
+	p.log.Info("configuration reloaded", "file", p.current.Load().Source, "changed", strings.Join(changes, "; "))
+	return strings.Join(append(append([]string{"configuration reloaded from " + p.current.Load().Source}, p.masters().Changes()...), p.movingKeys()...), "\n"), nil
 }
 
 // movingKeys describes the keys on which commands are refused because the lock rules

@@ -75,7 +75,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	current := config.NewActive(&config.Settings{
 		Config: config.Demo(),
-		Users:  config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.Demo().Limits, Router: routes,
+		Users:  config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Router: routes,
 		DialUpstream: answeringUpstream(b, commandSize, reply),
 	})
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler), proxytest.Loop(b))

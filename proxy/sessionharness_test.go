@@ -225,7 +225,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 			Unruled: unruled.New(slog.New(slog.DiscardHandler)),
 		},
 		log:      slog.New(slog.DiscardHandler),
-		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.Demo().Limits, Router: routes},
+		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Router: routes},
 	}
 	if redis != nil {
 		setup.DialUpstream = func(ctx context.Context) (net.Conn, error) {
@@ -262,6 +262,8 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 // change has other settings hold from now on, as a reload does.
 func (p *testProxy) change(change func(*config.Settings)) {
 	p.current.Replace(func(old config.Settings) config.Settings {
+		cfg := *old.Config
+		old.Config = &cfg
 		change(&old)
 		return old
 	})

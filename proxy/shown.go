@@ -8,10 +8,11 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/events"
+	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 )
 
-// These functions give packages metrics and console what they show, in their terms.
+// These functions give packages events, console and lease what they show or need, in their terms.
 
 func (p *Proxy) newPage() *console.Page {
 	return console.NewPage(p.operators, console.Source{
@@ -58,4 +59,17 @@ func (p *Proxy) movingRules() []events.MovingRule {
 		moving = append(moving, events.MovingRule{Rule: m.Rule.Label(), Until: m.Until})
 	}
 	return moving
+}
+
+// leaseRule is what the current rules say about the lease of a key.
+func (p *Proxy) leaseRule(db int, key []byte) lease.Rule {
+	if rule := p.current.Load().Router.Rules.Find(db, key); rule != nil {
+		return lease.Rule{Renew: rule.Renew, Release: rule.Release}
+	}
+	return lease.Rule{}
+}
+
+func (p *Proxy) leaseLimits() lease.Limits {
+	cfg := p.current.Load()
+	return lease.Limits{MasterTimeout: cfg.MasterTimeout, ClockDrift: cfg.ClockDrift}
 }

@@ -13,11 +13,9 @@ import (
 // Settings are the things that a reload may replace. One value never changes. So a caller that loads it
 // for one command or one round sees one configuration, not parts of two.
 type Settings struct {
-	Config  *Config
+	*Config
 	Masters []endpoint.Endpoint // including embedded ones
-
-	Limits Limits
-	Users  *Accounts
+	Users   *Accounts
 
 	DialUpstream func(ctx context.Context) (net.Conn, error) // nil: there is no upstream
 	Upstream     UpstreamLogin
@@ -36,7 +34,6 @@ func NewSettings(cfg *Config, upstream *endpoint.Endpoint, masters []endpoint.En
 	s := &Settings{
 		Config:  cfg,
 		Masters: masters,
-		Limits:  cfg.Limits,
 		Users:   NewAccounts(cfg.Auth, cfg.AuthCache),
 		Router:  router,
 	}

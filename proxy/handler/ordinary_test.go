@@ -16,7 +16,7 @@ import (
 // everything that treats a command by its name, so nothing there may name it.
 func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 	routes := &route.Router{Table: command.Builtin()}
-	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes, Limits: config.Demo().Limits}), nil, nil, nil)
+	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes, Config: config.Demo()}), nil, nil, nil)
 	near, _ := net.Pipe()
 	commands := New(env, Config{})
 	h := commands.NewHandler(t.Context(), near)

@@ -78,7 +78,7 @@ func listen(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	active := config.NewActive(&config.Settings{
-		Limits: config.Limits{Memory: 1 << 30, Output: 1 << 20},
+		Config: &config.Config{Limits: config.Limits{Memory: 1 << 30, Output: 1 << 20}},
 		Router: &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}},
 	})
 	env := session.NewEnv(active, meter, slog.New(slog.DiscardHandler), proxytest.Loop(t))

@@ -98,7 +98,7 @@ func serve(t *testing.T, log io.Writer, near, far net.Conn) *echo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := config.NewActive(&config.Settings{Limits: config.Demo().Limits})
+	settings := config.NewActive(&config.Settings{Config: config.Demo()})
 	env := NewEnv(settings, meter, slog.New(slog.NewTextHandler(log, nil)), proxytest.Loop(t))
 	ended := make(chan struct{})
 	e := &echo{Session: New(t.Context(), env, 1, near), closed: func() { close(ended) }}
