@@ -15,10 +15,10 @@
 //   - Masters (masters.go): their states, and what an operator may want to know of. watch.go logs them.
 //     state.go makes of them the State at one moment, with all sentences about masters that people read.
 //   - LogQueue (logqueue.go): lines of the log that nobody has read yet.
-//   - Metrics (metrics.go): what Prometheus counts, also for the work of an operator (operations.go) and by
-//     rule (rules.go). Names give the masters, rules and limits whose series exist from the start. Readings
-//     are the numbers that nobody counts, and that are read when the metrics are. Only one goroutine at a
-//     time may call ShowSettings, ReloadApplied or ShowHazards.
+//   - Metrics: what Prometheus counts (counts.go). A table has a row for each metric (metrics.go). Names are
+//     limits, verdicts and others whose series exist from the start. Readings are the numbers that nobody
+//     counts, and that are read when the metrics are. Only one goroutine at a time may call ShowSettings,
+//     ReloadApplied or ShowHazards.
 //   - Throttle (throttle.go): for log lines about what clients can cause at will. It counts the lines that it
 //     leaves out.
 //
