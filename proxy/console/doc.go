@@ -21,9 +21,9 @@
 //
 // # The page
 //
-// pagestatus.go makes the Status of what package events remembers. Its JSON names are an interface: fields
-// may be added, and none is renamed or removed. A Page serves it (page.go), and changes nothing. It makes a
-// Status only if somebody looks. /events has a bounded number of listeners. pagelocks.go asks the masters for
+// pagestatus.go makes /status.json of what package events remembers. Its names are an interface: fields may
+// be added, and none is renamed or removed. A Page serves it (page.go), and changes nothing. It makes the
+// state only if somebody looks. /events has a bounded number of listeners. pagelocks.go asks the masters for
 // locks only on a request for /locks.json, one question at a time. The HTTP server of the caller owns the
 // goroutines of requests. Those of /events end soon after Close.
 package console

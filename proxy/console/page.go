@@ -106,7 +106,7 @@ func header(w http.ResponseWriter, kind string) {
 func (p *Page) text() []byte {
 	text, err := json.Marshal(p.status())
 	if err != nil {
-		panic(err) // a Status has no field that JSON cannot write
+		panic(err) // it has no value that JSON cannot write
 	}
 	return text
 }

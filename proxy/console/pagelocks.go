@@ -19,35 +19,6 @@ const (
 	heldTimeout = 5 * time.Second
 )
 
-// A LockTable is what /locks.json answers. deploy/README.md has the meaning of the fields.
-type LockTable struct {
-	Time     Time   `json:"time"`
-	Search   string `json:"search"`
-	Complete bool   `json:"complete"`
-	More     bool   `json:"more"`
-	Locks    []Lock `json:"locks"`
-}
-
-// A Lock is a lock that is held.
-type Lock struct {
-	Key     string  `json:"key"`
-	DB      int     `json:"db"`
-	Type    string  `json:"type"`
-	Digest  string  `json:"digest"`
-	Holder  *Holder `json:"holder"` // null: not known here
-	Until   Time    `json:"until"`  // null: it does not expire
-	Masters int     `json:"masters"`
-	Waiters int64   `json:"waiters"`
-}
-
-// A Holder is the client that took a lock through this proxy.
-type Holder struct {
-	Client    string `json:"client"`
-	Name      string `json:"name"`
-	Connected bool   `json:"connected"`
-	Since     Time   `json:"since"`
-}
-
 // heldLocks bounds how often the masters are asked. A goroutine that has put an element into
 // turn may ask, and owns the other fields.
 type heldLocks struct {
@@ -73,7 +44,7 @@ func (p *Page) locks(w http.ResponseWriter, r *http.Request) {
 	w.Write(append(slices.Clip(text), '\n'))
 }
 
-// lockTable returns a LockTable as JSON, which may be a second old. ok is false if the turn
+// lockTable returns the locks as JSON, which may be a second old. ok is false if the turn
 // of this question did not come in time.
 func (p *Page) lockTable(ctx context.Context, search string) (text []byte, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, heldTimeout)
@@ -100,7 +71,7 @@ func (p *Page) lockTable(ctx context.Context, search string) (text []byte, ok bo
 	}
 	text, err := json.Marshal(lockTableOf(held, search, time.Now()))
 	if err != nil {
-		panic(err) // a LockTable has no field that JSON cannot write
+		panic(err) // it has no value that JSON cannot write
 	}
 	h.search, h.text, h.at = search, text, time.Now()
 	return text, true
@@ -116,22 +87,22 @@ func globOf(search string) string {
 	return "*" + escapes.Replace(search) + "*"
 }
 
-func lockTableOf(held Held, search string, now time.Time) LockTable {
-	table := LockTable{Time: Time(now), Search: search, Complete: held.Complete, More: held.More, Locks: []Lock{}}
-	for _, l := range held.Locks {
-		shown := Lock{
-			Key: l.Key[:min(len(l.Key), longestKey)], DB: l.DB, Type: l.Holding.Type, Digest: l.Holding.Digest,
-			Masters: l.Holding.Holders, Waiters: l.Waiters,
-		}
-		if l.Holding.TTL != inspect.NoTTL {
-			shown.Until = Time(now.Add(l.Holding.TTL))
-		}
+// lockTableOf shows the locks that are held. deploy/README.md has the meaning of the fields.
+func lockTableOf(held Held, search string, now time.Time) pairs {
+	slices.SortFunc(held.Locks, func(a, b HeldLock) int { return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Key, b.Key)) })
+	return pairs{"time", Time(now), "search", search, "complete", held.Complete, "more", held.More, "locks", objects(held.Locks, func(l HeldLock) pairs {
+		var holder any // not known here
 		if l.Known {
 			client := l.Holder.Client
-			shown.Holder = &Holder{Client: client.Address, Name: client.Name, Connected: !client.Gone, Since: Time(l.Holder.Since)}
+			holder = pairs{"client", client.Address, "name", client.Name, "connected", !client.Gone, "since", Time(l.Holder.Since)}
 		}
-		table.Locks = append(table.Locks, shown)
-	}
-	slices.SortFunc(table.Locks, func(a, b Lock) int { return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Key, b.Key)) })
-	return table
+		var until Time // it does not expire
+		if l.Holding.TTL != inspect.NoTTL {
+			until = Time(now.Add(l.Holding.TTL))
+		}
+		return pairs{
+			"key", l.Key[:min(len(l.Key), longestKey)], "db", l.DB, "type", l.Holding.Type, "digest", l.Holding.Digest,
+			"holder", holder, "until", until, "masters", l.Holding.Holders, "waiters", l.Waiters,
+		}
+	})}
 }

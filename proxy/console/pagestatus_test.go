@@ -99,8 +99,7 @@ func TestHealthInOneWord(t *testing.T) {
 		{5, 5, false, "whole"}, {4, 5, false, "reduced"}, {3, 5, false, "at_risk"}, {2, 5, false, "lost"}, {0, 5, false, "lost"},
 		{1, 1, false, "whole"}, {2, 3, false, "at_risk"}, {3, 3, true, "draining"},
 	} {
-		q := Quorum{Voting: row.voting, Needed: row.masters/2 + 1, Masters: row.masters}
-		if got := healthOf(q, row.draining); got != row.want {
+		if got := healthOf(row.voting, row.masters/2+1, row.masters, row.draining); got != row.want {
 			t.Errorf("%+v: %s", row, got)
 		}
 	}
@@ -113,7 +112,13 @@ func TestWaitersAreBounded(t *testing.T) {
 	for i := range 3 * mostWaiters {
 		clients = append(clients, events.ClientInfo{ID: int64(i), Command: "set", Key: strconv.Itoa(i), Began: now.Add(-time.Duration(i) * time.Second)})
 	}
-	w := waitersOf(clients, now)
+	var w struct {
+		Count  int
+		Oldest []struct{ Key string }
+	}
+	if text, err := json.Marshal(waitersOf(clients, now)); err != nil || json.Unmarshal(text, &w) != nil {
+		t.Fatalf("%s %v", text, err)
+	}
 	if w.Count != 3*mostWaiters-1 || len(w.Oldest) != mostWaiters || w.Oldest[0].Key != strconv.Itoa(3*mostWaiters-1) {
 		t.Errorf("%d of %d, the first is %+v", len(w.Oldest), w.Count, w.Oldest[0])
 	}

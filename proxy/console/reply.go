@@ -1,6 +1,8 @@
 package console
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/tidwall/redcon"
@@ -24,6 +26,22 @@ type (
 		at     func(i int) any
 	}
 )
+
+// MarshalJSON makes an object, whose members are in the order of the pairs.
+func (p pairs) MarshalJSON() ([]byte, error) {
+	text := []byte("{")
+	for i := 0; i < len(p); i += 2 {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		value, err := json.Marshal(p[i+1])
+		if err != nil {
+			return nil, err
+		}
+		text = append(fmt.Appendf(text, "%q:", p[i]), value...)
+	}
+	return append(text, '}'), nil
+}
 
 // listOf is a list with a value for each item.
 func listOf[T any](items []T, show func(i int, item T) any) list {

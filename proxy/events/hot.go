@@ -89,10 +89,10 @@ func (s *hotShard) replace(minute int64) *hotKey {
 
 // A HotKey is a key with the number of its refusals in the last five minutes.
 type HotKey struct {
-	Key      string `json:"key"`
-	DB       int    `json:"db"`
-	Refusals int64  `json:"refused"`
-	Excess   int64  `json:"-"` // Refusals may be too high by this much
+	Key      string
+	DB       int
+	Refusals int64
+	Excess   int64 // Refusals may be too high by this much
 }
 
 // Hottest returns the most refused keys for which shows returns true, n at most.
