@@ -86,28 +86,28 @@ func TestConsoleShowsClients(t *testing.T) {
 	p := startWithUsers(t, redis, withConsole)
 	client := p.dial(t)
 	eventually(t, "the client has come", func() bool { return len(p.clients.Known()) == 1 })
-	facts := func() events.Facts {
+	facts := func() events.Identity {
 		list := p.clients.Known()
 		if len(list) != 1 || list[0].Address != client.LocalAddr().String() {
 			t.Fatalf("%+v", list)
 		}
-		return list[0].Facts
+		return list[0].Identity
 	}
-	if got, want := facts(), (events.Facts{RESP: 2}); got != want {
+	if got, want := facts(), (events.Identity{RESP: 2}); got != want {
 		t.Errorf("a client that has sent nothing: %+v", got)
 	}
 	client.ask("AUTH locker pw\r\nREDLOCK CLIENTS\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock|clients")))
 	for _, step := range []struct {
 		text, reply string
-		want        events.Facts
+		want        events.Identity
 	}{
-		{"CLIENT SETNAME early\r\n", "+OK\r\n", events.Facts{Name: "early", User: "locker", RESP: 2}},
-		{"AUTH alice pw\r\nGET app\r\n", "+OK\r\n$-1\r\n", events.Facts{Name: "early", User: "alice", RESP: 2}},
-		{"CLIENT SETNAME late\r\n", "+OK\r\n", events.Facts{Name: "late", User: "alice", RESP: 2}},
-		{"CLIENT SETNAME a\x01b\r\n", string(wire.ErrClientName), events.Facts{Name: "late", User: "alice", RESP: 2}},
-		{"SELECT 3\r\n", "+OK\r\n", events.Facts{Name: "late", User: "alice", DB: 3, RESP: 2}},
-		{"HELLO 3 SETNAME latest\r\n", helloText(3), events.Facts{Name: "latest", User: "alice", DB: 3, RESP: 3}},
-		{"RESET\r\n", "+RESET\r\n", events.Facts{RESP: 2}},
+		{"CLIENT SETNAME early\r\n", "+OK\r\n", events.Identity{Name: "early", User: "locker", RESP: 2}},
+		{"AUTH alice pw\r\nGET app\r\n", "+OK\r\n$-1\r\n", events.Identity{Name: "early", User: "alice", RESP: 2}},
+		{"CLIENT SETNAME late\r\n", "+OK\r\n", events.Identity{Name: "late", User: "alice", RESP: 2}},
+		{"CLIENT SETNAME a\x01b\r\n", string(wire.ErrClientName), events.Identity{Name: "late", User: "alice", RESP: 2}},
+		{"SELECT 3\r\n", "+OK\r\n", events.Identity{Name: "late", User: "alice", DB: 3, RESP: 2}},
+		{"HELLO 3 SETNAME latest\r\n", helloText(3), events.Identity{Name: "latest", User: "alice", DB: 3, RESP: 3}},
+		{"RESET\r\n", "+RESET\r\n", events.Identity{RESP: 2}},
 	} {
 		client.ask(step.text, step.reply)
 		eventually(t, step.text, func() bool { return facts() == step.want })

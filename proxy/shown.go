@@ -31,8 +31,8 @@ func newMetrics(reg prometheus.Registerer) (*events.Metrics, error) {
 	return events.NewMetrics(reg, events.Names{Verdicts: lock.Verdicts(), Limits: config.LimitNames(), Build: thisBuild().labels()})
 }
 
-func shownOf(cfg *config.Config, since time.Time) events.Settings {
-	return events.Settings{
+func shownOf(cfg *config.Config, since time.Time) events.Configured {
+	return events.Configured{
 		Since: since, Hash: cfg.Hash(), Clients: cfg.Limits.Clients, MasterTimeout: cfg.MasterTimeout,
 		Rules: cfg.Locks.Labels(), Waiting: cfg.Locks.Waiting().Labels(),
 	}

@@ -12,7 +12,7 @@ import (
 func TestClients(t *testing.T) {
 	c := testConsole()
 	client := enter(c)
-	client.Introduce(events.Facts{Name: "worker", User: "alice", DB: 2, RESP: 3})
+	client.Introduce(events.Identity{Name: "worker", User: "alice", DB: 2, RESP: 3})
 	idle := "*1\r\n%15\r\n$2\r\nid\r\n:3\r\n$4\r\naddr\r\n$10\r\n10.0.0.3:1\r\n$4\r\nname\r\n$6\r\nworker\r\n$4\r\nuser\r\n$5\r\nalice\r\n$2\r\ndb\r\n:2\r\n$4\r\nresp\r\n:3\r\n$8\r\nlib-name\r\n$0\r\n\r\n$7\r\nlib-ver\r\n$0\r\n\r\n$6\r\nage-ms\r\n"
 	rest := "$7\r\nidle-ms\r\n:0\r\n$11\r\nlocks-taken\r\n:0\r\n$8\r\nwaits-on\r\n$6\r\nnobody\r\n$9\r\nwaits-for\r\n$0\r\n\r\n$13\r\nwaits-for-key\r\n$0\r\n\r\n$8\r\nwaits-ms\r\n_\r\n"
 	if got := ask(c, "REDLOCK CLIENTS", wire.RESP3); !strings.HasPrefix(got, idle) || !strings.HasSuffix(got, rest) {

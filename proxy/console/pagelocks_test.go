@@ -25,7 +25,7 @@ func TestLocksInJSON(t *testing.T) {
 			copied := inspect.Copy{Type: "string", Text: []byte("secret"), Digest: "a1b2c3d4", TTL: 1500 * time.Millisecond}
 			forEver := copied
 			forEver.TTL = inspect.NoTTL
-			holder := events.Holder{Client: events.ClientInfo{Address: "10.0.0.6:5000", Facts: events.Facts{Name: "worker"}}, Since: time.Now()}
+			holder := events.Holder{Client: events.ClientInfo{Address: "10.0.0.6:5000", Identity: events.Identity{Name: "worker"}}, Since: time.Now()}
 			return Held{More: true, Locks: []HeldLock{
 				{DB: 1, Key: strings.Repeat("k", 2*longestKey), Holding: inspect.Holding{Copy: forEver, Holders: 3}},
 				{Key: "lock:a*", Holding: inspect.Holding{Copy: copied, Holders: 4}, Holder: holder, Known: true, Waiters: 2},

@@ -30,7 +30,7 @@ func TestStatusInJSON(t *testing.T) {
 		)
 		s.clients = []events.ClientInfo{
 			{ID: 1, Address: "10.0.0.6:5000"},
-			{ID: 2, Address: "10.0.0.7:5000", Facts: events.Facts{Name: "worker", DB: 2}, Command: "set", Key: "lock:a", Began: time.Now()},
+			{ID: 2, Address: "10.0.0.7:5000", Identity: events.Identity{Name: "worker", DB: 2}, Command: "set", Key: "lock:a", Began: time.Now()},
 			{ID: 3, Address: "10.0.0.8:5000", Command: "get", Key: "lock:b", Began: time.Now().Add(1450 * time.Millisecond)},
 		}
 		s.masters.NewUntil = time.Now().Add(time.Hour)

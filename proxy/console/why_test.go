@@ -83,7 +83,7 @@ func TestWhy(t *testing.T) {
 	c := testConsole()
 	c.Reader = &fakeReader{copies: twoCopies()}
 	client := enter(c)
-	client.Introduce(events.Facts{Name: "worker"})
+	client.Introduce(events.Identity{Name: "worker"})
 	c.Journal.Note(events.KeyEvent{Key: []byte("lock:a"), Client: client, Verdict: events.Granted, Value: []byte("secret"), At: time.Now()})
 	got := ask(c, "REDLOCK WHY lock:a", wire.RESP2)
 	for _, want := range []string{
@@ -157,7 +157,7 @@ func TestHeld(t *testing.T) {
 	client := enter(c)
 	c.Journal.Note(events.KeyEvent{DB: 3, Key: []byte("lock:a"), Client: client, Verdict: events.Granted, Value: []byte("secret"), At: time.Now()})
 	client.Begin("set", []byte("lock:b"), time.Now())
-	client.Introduce(events.Facts{DB: 3})
+	client.Introduce(events.Identity{DB: 3})
 	h, ok := c.Held(t.Context(), "", 3)
 	if !ok || !h.Complete || h.More || len(h.Locks) != 3 {
 		t.Fatalf("%v %+v", ok, h)

@@ -21,13 +21,13 @@ type Client struct {
 	gone    atomic.Bool
 	listed  atomic.Bool // in Journal.clients
 
-	mu      sync.Mutex // guards all below
-	facts   Facts
-	running int    // lock commands
-	command string // the one that began last; "" if none runs
-	began   time.Time
-	key     []byte // the first key of that command; its buffer is used again
-	tries   []try  // the locks that it tries to take, the one of the last try at the end
+	mu       sync.Mutex // guards all below
+	identity Identity
+	running  int    // lock commands
+	command  string // the one that began last; "" if none runs
+	began    time.Time
+	key      []byte // the first key of that command; its buffer is used again
+	tries    []try  // the locks that it tries to take, the one of the last try at the end
 }
 
 // A try is since when a client has tried in vain to take a lock, and when it did so last.
@@ -43,8 +43,8 @@ const (
 	retryPause = int64(30 * time.Second)
 )
 
-// Facts are what a client may change.
-type Facts struct {
+// An Identity is what a client may change of itself.
+type Identity struct {
 	Name, User string
 	DB         int
 	RESP       int // 2 or 3
@@ -52,7 +52,7 @@ type Facts struct {
 
 // ClientInfo is a client at one moment.
 type ClientInfo struct {
-	Facts
+	Identity
 	ID      int64
 	Address string
 	Arrived time.Time
@@ -82,20 +82,20 @@ func (c *Client) Leave() {
 	c.gone.Store(true)
 }
 
-// Introduce replaces the facts of a client.
-func (c *Client) Introduce(f Facts) {
+// Introduce replaces the identity of a client.
+func (c *Client) Introduce(f Identity) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.Name = f.Name[:min(len(f.Name), longestKept)]
-	if f.Name == c.facts.Name {
-		f.Name = c.facts.Name
+	if f.Name == c.identity.Name {
+		f.Name = c.identity.Name
 	} else {
 		f.Name = strings.Clone(f.Name) // a piece would keep the whole
 	}
-	c.facts = f
+	c.identity = f
 }
 
 // Begin says that a lock command of the client begins. Leave must come later.
@@ -130,7 +130,7 @@ func (c *Client) Info() (info ClientInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	info = ClientInfo{
-		Facts: c.facts, ID: c.id, Address: c.address, Arrived: c.arrived,
+		Identity: c.identity, ID: c.id, Address: c.address, Arrived: c.arrived,
 		Gone: c.gone.Load(), Granted: c.granted.Load(),
 	}
 	if c.command != "" {

@@ -146,14 +146,14 @@ func (m *Metrics) ReloadRefused() {
 }
 
 // ReloadApplied counts an applied reload, and shows the new settings.
-func (m *Metrics) ReloadApplied(now Settings) {
+func (m *Metrics) ReloadApplied(now Configured) {
 	m.of.Reloads.WithLabelValues("applied").Inc()
 	m.of.Reloaded.Set(1)
 	m.ShowSettings(now)
 }
 
-// Settings are the parts of the current configuration to compare other metrics with.
-type Settings struct {
+// Configured are the parts of the current configuration to compare other metrics with.
+type Configured struct {
 	Since         time.Time
 	Hash          uint64
 	Rules         []string // their labels
@@ -163,7 +163,7 @@ type Settings struct {
 }
 
 // ShowSettings shows the current configuration.
-func (m *Metrics) ShowSettings(now Settings) {
+func (m *Metrics) ShowSettings(now Configured) {
 	m.of.ActiveSince.Set(seconds(now.Since))
 	m.of.Hash.Set(float64(now.Hash))
 	m.rulesInForce(now.Rules, now.Waiting)

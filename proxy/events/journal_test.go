@@ -16,7 +16,7 @@ func testJournal() *Journal { return New(slog.New(slog.DiscardHandler)) }
 
 func testClient(id int64, name string) *Client {
 	c := NewClient(id, fmt.Sprintf("10.0.0.%d:1", id), testStart)
-	c.Introduce(Facts{Name: name, RESP: 2})
+	c.Introduce(Identity{Name: name, RESP: 2})
 	return c
 }
 
@@ -61,7 +61,7 @@ func TestHolder(t *testing.T) {
 		{nil, "until its TTL ends", "any", 0, 2 * time.Second, ""},
 		{func() { note(b, Extended, "", time.Minute) }, "b extended it", "any", 0, 2 * time.Second, "b"},
 		{func() { note(b, Granted, "", 0) }, "a script of b took it for ever", "", 0, time.Hour, "b"},
-		{func() { b.Introduce(Facts{Name: "later"}) }, "b has another name now", "", 0, 0, "later"},
+		{func() { b.Introduce(Identity{Name: "later"}) }, "b has another name now", "", 0, 0, "later"},
 		{func() { b.Leave() }, "b has left", "", 0, 0, "later"},
 	} {
 		if step.do != nil {
@@ -215,7 +215,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("the client has left: %+v", info)
 	}
 	var nobody *Client
-	nobody.Introduce(Facts{})
+	nobody.Introduce(Identity{})
 	nobody.Begin("set", nil, testStart)
 	nobody.End()
 }

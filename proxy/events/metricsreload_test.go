@@ -18,7 +18,7 @@ func reloading(t testing.TB, rules int) (reload func()) {
 	for i := range rules {
 		names = append(names, fmt.Sprintf("lock:%d:*", i))
 	}
-	return func() { m.ShowSettings(Settings{Rules: names}) }
+	return func() { m.ShowSettings(Configured{Rules: names}) }
 }
 
 // Twice the rules cost a reload twice as much, not four times.

@@ -15,7 +15,7 @@ func TestContentionIsShownByRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.ShowSettings(Settings{Rules: []string{"lock:*", "job:*"}})
+	m.ShowSettings(Configured{Rules: []string{"lock:*", "job:*"}})
 	m.LockWaited("lock:*", 20*time.Millisecond)
 	m.LockHeld("lock:*", 20*time.Second)
 	for name, sum := range map[string]string{"redlock_lock_wait_seconds": "sample_sum:0.02", "redlock_lock_hold_seconds": "sample_sum:20"} {
@@ -26,7 +26,7 @@ func TestContentionIsShownByRule(t *testing.T) {
 			}
 		}
 	}
-	m.ShowSettings(Settings{Rules: []string{"job:*"}})
+	m.ShowSettings(Configured{Rules: []string{"job:*"}})
 	for _, name := range []string{"redlock_lock_wait_seconds", "redlock_lock_hold_seconds"} {
 		if got := gathered(t, registry, name); strings.Contains(got, "lock:*") || !strings.Contains(got, "job:*") {
 			t.Errorf("after the reload: %s", got)

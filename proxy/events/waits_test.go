@@ -37,13 +37,13 @@ func TestWaitsAreShownByRule(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	m.ShowSettings(Settings{Rules: []string{"a", "b"}, Waiting: []string{"a"}})
+	m.ShowSettings(Configured{Rules: []string{"a", "b"}, Waiting: []string{"a"}})
 	want("[a error 0 a gone 0 a granted 0 a refused 0 a 0]")
 	ended, late := m.Waits("a"), m.Waits("a")
 	want("[a error 0 a gone 0 a granted 0 a refused 0 a 2]")
 	ended(WaitGranted, time.Second)
 	want("[a error 0 a gone 0 a granted 1 a refused 0 a 1]")
-	m.ShowSettings(Settings{Rules: []string{"b"}})
+	m.ShowSettings(Configured{Rules: []string{"b"}})
 	want("[]")
 	late(WaitGone, time.Second)
 	want("[a gone 1]")

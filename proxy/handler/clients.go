@@ -205,7 +205,7 @@ func (h *Handler) publish() {
 // introduce tells package events what is published.
 func (h *Handler) introduce() {
 	now := &h.shown
-	h.entry.Introduce(events.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
+	h.entry.Introduce(events.Identity{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
 }
 
 func (h *Handler) published() published {

@@ -17,7 +17,7 @@ import (
 func withJournal(answer func(any) redlock.Outcome, slow bool) (*Plane, *events.Journal, *events.Client) {
 	j := events.New(slog.New(slog.DiscardHandler))
 	client := events.NewClient(7, "10.0.0.7:1", time.Now())
-	client.Introduce(events.Facts{Name: "worker"})
+	client.Introduce(events.Identity{Name: "worker"})
 	routes := &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	plane := New(Config{
 		Locker: &fakeLocker{answer: answer}, Router: func() *route.Router { return routes },
