@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/embedded"
@@ -60,7 +59,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		return err
 	}
 	upstream, masters := p.endpoints(cfg)
-	p.current = config.NewActive(config.NewSettings(cfg, upstream, masters, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
+	p.current = config.NewActive(config.NewSettings(cfg, upstream, masters, &route.Router{Table: route.Builtin(), Rules: cfg.Locks}))
 	answers := inspect.Ask(context.Background(), cfg)
 	if err := inspect.Refused(answers.Hazards()); err != nil {
 		return err

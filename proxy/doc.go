@@ -35,7 +35,7 @@
 // knows what each command means. It decides who answers: the proxy itself, a transaction, the lock
 // masters (package lock), both planes, or the upstream (package upstream).
 //
-//   - Planes: package command finds a command's keys. Package route compares them with the rules and
+//   - Planes: package route finds a command's keys in its table, compares them with the rules and
 //     picks the plane. Its companions.go has the names that libraries derive from a lock's name. When a
 //     reload changes the rules, some keys change planes. Commands on these keys are refused for a
 //     while.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
@@ -124,7 +123,7 @@ func TestProtocolsThatAreNotForClients(t *testing.T) {
 // A client whose commands were forwarded without a look at it is looked at again when anything has changed.
 func TestPlainClientChanges(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	lockRule := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "none", DB: route.AnyDB}}}
+	lockRule := &route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "none", DB: route.AnyDB}}}
 	for _, row := range []struct {
 		name   string
 		change func(*config.Settings) // by a reload; may be nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/handler"
@@ -58,7 +57,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	if err != nil {
 		b.Fatal(err)
 	}
-	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
+	routes := &route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	current := config.NewActive(config.NewSettings(config.Demo(), nil, nil, routes))
 	texts := lock.NewScripts(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)

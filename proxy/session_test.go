@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/proxytest"
@@ -154,7 +153,7 @@ func TestSessionAuthentication(t *testing.T) {
 // and a transaction.
 func TestRoutingFollowsSelect(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: 3}}}
+	routes := &route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: 3}}}
 	p := startTestProxy(t, redis, func(c *testConfig) { c.Router = routes })
 	for _, opened := range []string{"", "GET x\r\n"} {
 		client := p.dial(t)

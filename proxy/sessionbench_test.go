@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/lock"
@@ -72,7 +71,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 	if err != nil {
 		b.Fatal(err)
 	}
-	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
+	routes := &route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	current := config.NewActive(&config.Settings{
 		Config: config.Demo(),
 		Users:  config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Router: routes,

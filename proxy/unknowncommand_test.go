@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -42,7 +42,7 @@ func TestUnknownCommandOnALockKey(t *testing.T) {
 		client := startTestProxy(t, redis, sent.configure, func(c *testConfig) {
 			c.Settings.Config.Upstream.Kind = config.UpstreamServer
 			if learned {
-				table, err := command.Builtin().With(redis.Commands(t))
+				table, err := route.Builtin().With(redis.Commands(t))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
@@ -33,12 +32,12 @@ func channelsOf(name string, args [][]byte) [][]byte {
 func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.Route) wire.Error {
 	channels := channelsOf(name, args)
 	switch {
-	case to.Spec.Is(command.Console) && to.Spec.ArityOK(len(args)) && (r&RightLocks == 0 || !to.Spec.Is(command.ForLockers)):
+	case to.Spec.Is(route.Console) && to.Spec.ArityOK(len(args)) && (r&RightLocks == 0 || !to.Spec.Is(route.ForLockers)):
 		return wire.ErrNoPermCommand(name)
 	case (name == "client|list" || name == "client|kill") && to.Spec.ArityOK(len(args)): // they are about all users
 		return wire.ErrNoPermCommand(name)
-	case to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || command.AsksForMaintenance(args):
-	case to.Spec != nil && !to.Spec.ArityOK(len(args)) && !to.Spec.Is(command.ForLockers):
+	case to.Spec.Is(route.BeforeAuth) || name == "acl|whoami" || route.AsksForMaintenance(args):
+	case to.Spec != nil && !to.Spec.ArityOK(len(args)) && !to.Spec.Is(route.ForLockers):
 		if r&RightUpstream == 0 {
 			return wire.ErrArity(to.Spec.Name)
 		}
@@ -57,7 +56,7 @@ func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.R
 		return wire.ErrNoPermKeys
 	case to.Spec == nil:
 		return to.Spec.Check(args)
-	case !to.Spec.Is(command.ForLockers):
+	case !to.Spec.Is(route.ForLockers):
 		return wire.ErrNoPermCommand(name)
 	}
 	return ""

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
@@ -38,7 +37,7 @@ func testConsole() *Console {
 	return New(Config{
 		Journal: events.New(slog.New(slog.DiscardHandler)),
 		Clients: func() []events.ClientInfo { return nil },
-		Active:  config.NewActive(&config.Settings{Router: &route.Router{Table: command.Builtin(), Rules: rules}}),
+		Active:  config.NewActive(&config.Settings{Router: &route.Router{Table: route.Builtin(), Rules: rules}}),
 		Masters: func() events.State {
 			return events.State{Masters: []events.Master{
 				{MasterStatus: redlock.MasterStatus{Name: "m1:1", State: redlock.Voting, Longest: 90 * time.Second}, Since: until.Add(-10 * time.Minute)},
@@ -110,7 +109,7 @@ func TestHelp(t *testing.T) {
 	if last := lines[len(lines)-2:]; !slices.Equal(last, []string{"HELP", "    Prints this help."}) {
 		t.Errorf("it ends with %q", last)
 	}
-	for spec := range command.Builtin().All() {
+	for spec := range route.Builtin().All() {
 		name, isOurs := strings.CutPrefix(spec.Name, "redlock|")
 		if isOurs && !slices.ContainsFunc(lines, func(line string) bool {
 			return line == strings.ToUpper(name) || strings.HasPrefix(line, strings.ToUpper(name)+" ")

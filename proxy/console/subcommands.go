@@ -12,7 +12,7 @@ import (
 
 // A subcommand is one that REDLOCK has.
 type subcommand struct {
-	name   string // as package command names it
+	name   string // as package route names it
 	usage  string // for HELP
 	help   []string
 	answer func(c *Console, ctx context.Context, call Command) any // see reply.go

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
@@ -129,7 +128,7 @@ func (c *Console) waiters() map[keyInDB]int64 {
 	return waiting
 }
 
-var deleteSpec = command.Builtin().Lookup([][]byte{[]byte("DEL")})
+var deleteSpec = route.Builtin().Lookup([][]byte{[]byte("DEL")})
 
 // breakLock releases a lock as DEL does, whoever holds it, and logs who did that.
 func (c *Console) breakLock(ctx context.Context, call Command) any {

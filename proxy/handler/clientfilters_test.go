@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
@@ -95,7 +95,7 @@ func TestKillFilters(t *testing.T) {
 
 // A line of CLIENT LIST has Redis's fields and no others.
 func TestLine(t *testing.T) {
-	blpop := command.Builtin().Lookup(proxytest.Words("BLPOP k 0"))
+	blpop := route.Builtin().Lookup(proxytest.Words("BLPOP k 0"))
 	for name, row := range map[string]struct {
 		status clientStatus
 		want   string

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
@@ -27,7 +27,7 @@ type published struct {
 // clientStatus is everything that CLIENT LIST shows of a client.
 type clientStatus struct {
 	published
-	command        *command.Spec // the last one; nil: none, or an unknown one
+	command        *route.Spec // the last one; nil: none, or an unknown one
 	id             int64
 	address, local string
 	age, idle      time.Duration

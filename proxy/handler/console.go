@@ -3,7 +3,6 @@ package handler
 import (
 	"cmp"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -16,19 +15,19 @@ func (h *Handler) performHere(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case h.InPipe():
 		h.abort(wire.ErrInPipe)
-	case to.Spec.Is(command.Console) && h.service.Console == nil:
+	case to.Spec.Is(route.Console) && h.service.Console == nil:
 		h.abort(wire.ErrUnsupported(name))
 	case h.inTransaction():
 		h.abort(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrNotInMulti))
 	case name == "redlock|token" && to.Plane == route.Locks && to.Spec.ArityOK(len(cmd.Args)):
 		h.performOnLocks(name, cmd.Args, to)
 	case !h.mayAnswer(name, cmd.Args, to.Spec):
-	case to.Spec.Is(command.AboutClients):
+	case to.Spec.Is(route.AboutClients):
 		h.performOnClients(name, cmd.Args)
 	default:
 		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h, From: h.entry}
 		var reply []byte
-		if !to.Spec.Is(command.ForLockers) { // it shows other users' clients, as CLIENT LIST does
+		if !to.Spec.Is(route.ForLockers) { // it shows other users' clients, as CLIENT LIST does
 			reply = []byte(h.lacksRight("LIST"))
 		}
 		if len(reply) == 0 {

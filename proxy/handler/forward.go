@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
@@ -36,7 +35,7 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	default:
 		switch {
-		case spec.Is(command.Subscription):
+		case spec.Is(route.Subscription):
 			h.performSubscription(name, cmd)
 		case spec == nil && wire.IsForgedRequest(cmd.Args[0]):
 			h.End(session.ForgedRequest)
@@ -50,7 +49,7 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 func (h *Handler) forwardForReply(cmd wire.Command, to route.Route, settings *config.Settings) {
 	spec := to.Spec
 	h.noteLocking(cmd.Args, &to, unruled.Shape{})
-	if spec.Is(command.Shareable) && (h.plain == settings || h.mayShare(settings)) {
+	if spec.Is(route.Shareable) && (h.plain == settings || h.mayShare(settings)) {
 		yes, refusal := h.Share(cmd, h.client.Version, settings)
 		if refusal != "" {
 			h.ReplyError(refusal)
@@ -141,7 +140,7 @@ func (h *Handler) performInPipe(name string, cmd wire.Command, to route.Route) {
 
 // noteLocking looks whether a command that is about to be forwarded belongs to a lock that no rule matches.
 func (h *Handler) noteLocking(args [][]byte, to *route.Route, script unruled.Shape) {
-	if h.service.Unruled == nil || !to.Spec.Is(command.Locking) || !to.Spec.ArityOK(len(args)) {
+	if h.service.Unruled == nil || !to.Spec.Is(route.Locking) || !to.Spec.ArityOK(len(args)) {
 		return
 	}
 	h.service.Unruled.See(&unruled.Command{

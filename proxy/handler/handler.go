@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
@@ -118,9 +118,9 @@ type Handler struct {
 
 	// These are what others see of the client. Any goroutine may read them.
 	since   time.Time
-	entry   *events.Client               // among the events, which may keep it longer
-	spec    atomic.Pointer[command.Spec] // of the last command; nil: there was none, or it was unknown
-	onLocks atomic.Int32                 // commands that the lock masters are asked
+	entry   *events.Client             // among the events, which may keep it longer
+	spec    atomic.Pointer[route.Spec] // of the last command; nil: there was none, or it was unknown
+	onLocks atomic.Int32               // commands that the lock masters are asked
 	shownMu sync.Mutex
 	shown   published // only the session changes it, so it reads it without shownMu
 }

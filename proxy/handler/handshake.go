@@ -6,10 +6,10 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
@@ -25,7 +25,7 @@ func (h *Handler) LogValue() slog.Value {
 // commands about the protocol, the login, the replies, and the settings of the connection. An
 // open upstream gets the settings, too. The proxy answers PING and ECHO only while the upstream
 // connection is closed. performHandshake returns false for every other command.
-func (h *Handler) performHandshake(name string, cmd wire.Command, spec *command.Spec) bool {
+func (h *Handler) performHandshake(name string, cmd wire.Command, spec *route.Spec) bool {
 	args := cmd.Args
 	switch name {
 	case "quit":
@@ -43,7 +43,7 @@ func (h *Handler) performHandshake(name string, cmd wire.Command, spec *command.
 			return false
 		}
 	default:
-		if !command.AsksForMaintenance(args) {
+		if !route.AsksForMaintenance(args) {
 			return false
 		}
 		if h.Settle() {

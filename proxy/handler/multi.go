@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
@@ -130,7 +129,7 @@ func (m *multi) next(c multiCommand) (do multiStep, refusal wire.Error) {
 		}
 		m.state = atLocks
 		return keep, ""
-	case len(c.to.Keys) > 0 || c.to.Spec.Is(command.Uncountable):
+	case len(c.to.Keys) > 0 || c.to.Spec.Is(route.Uncountable):
 		return m.toUpstream()
 	}
 	return keep, ""
@@ -149,7 +148,7 @@ func (m *multi) nextAtUpstream(c multiCommand) (do multiStep, refusal wire.Error
 		return abort, wire.ErrNotInMulti
 	case c.to.Plane != route.Upstream:
 		return abort, wire.ErrCrossLock
-	case c.to.Spec.Is(command.Uncountable):
+	case c.to.Spec.Is(route.Uncountable):
 		return forwardUncounted, ""
 	}
 	return forward, ""
@@ -207,9 +206,9 @@ func refusedOnLocks(name string, to route.Route) wire.Error {
 	switch {
 	case len(to.Keys) > 0 && to.Plane == route.Upstream:
 		return wire.ErrCrossLock
-	case to.Spec.Is(command.NeverOnLocks):
+	case to.Spec.Is(route.NeverOnLocks):
 		return wire.ErrNotOnLockKeys(name)
-	case len(to.Keys) == 0 && to.Plane == route.Upstream && !to.Spec.Is(command.OnMasters):
+	case len(to.Keys) == 0 && to.Plane == route.Upstream && !to.Spec.Is(route.OnMasters):
 		return wire.ErrNotWithLockKeys(name)
 	}
 	return ""

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
@@ -13,7 +12,7 @@ import (
 )
 
 // onLocks is the router of these tests.
-var onLocks = &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
+var onLocks = &route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 
 // A multiClient gives a multi commands as transaction.go does, but without a limit.
 type multiClient struct {

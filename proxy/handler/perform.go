@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/route"
@@ -43,9 +42,9 @@ func (h *Handler) perform(cmd wire.Command) {
 	}
 	switch user := h.user(settings); {
 	case h.Ending(): // the client's user has been deleted
-	case user == nil && !to.Spec.Is(command.BeforeAuth):
+	case user == nil && !to.Spec.Is(route.BeforeAuth):
 		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), h.unauthenticated(wire.ErrNoAuth).Refusing(name)))
-	case !to.Spec.Is(command.BeforeAuth) && !h.stillAccepted(settings):
+	case !to.Spec.Is(route.BeforeAuth) && !h.stillAccepted(settings):
 	case to.Reserved:
 		h.abort(wire.ErrReservedKey)
 	case to.Elsewhere:
@@ -55,13 +54,13 @@ func (h *Handler) perform(cmd wire.Command) {
 	case h.refusedForUser(user, name, cmd.Args, to):
 	case router.HoldsBack() && h.refusedAsMoving(router, cmd, to):
 	case to.Plane != route.Upstream && h.refusedAsLarge(&settings.Limits, cmd, to):
-	case !to.Ordinary && to.Spec.Is(command.LeavesProtocol):
+	case !to.Ordinary && to.Spec.Is(route.LeavesProtocol):
 		h.abort(wire.ErrUnsupported(name))
-	case to.Spec.Is(command.AboutClients | command.Console):
+	case to.Spec.Is(route.AboutClients | route.Console):
 		h.performHere(name, cmd, to)
 	case h.InPipe():
 		h.performInPipe(name, cmd, to)
-	case !to.Spec.Is(command.InSubscribeMode) && h.restrictedHere():
+	case !to.Spec.Is(route.InSubscribeMode) && h.restrictedHere():
 		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrRestricted(name)))
 	case h.inTransaction():
 		h.performInTransaction(name, cmd, to)
@@ -76,7 +75,7 @@ func (h *Handler) perform(cmd wire.Command) {
 		h.performKeyed(name, cmd, to, settings)
 	}
 	h.tracked(name)
-	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(command.Conditions) {
+	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(route.Conditions) {
 		h.publish() // other commands change nothing of it
 	}
 }
@@ -97,7 +96,7 @@ func unknownOnLocks(settings *config.Settings, args [][]byte) wire.Error {
 	if settings.Config.Upstream.Kind == config.UpstreamServer && !settings.Router.Table.Learned {
 		return wire.ErrUntoldCommand(args[0])
 	}
-	return (*command.Spec)(nil).Check(args)
+	return (*route.Spec)(nil).Check(args)
 }
 
 // performJoined performs the commands that have no keys and concern both planes. It returns
@@ -166,7 +165,7 @@ func (h *Handler) isQuick(cmd wire.Command, to route.Route) bool {
 
 // mayAnswer waits until all earlier commands are answered. It returns false if the session
 // ends, or if it has refused the command.
-func (h *Handler) mayAnswer(name string, args [][]byte, spec *command.Spec) bool {
+func (h *Handler) mayAnswer(name string, args [][]byte, spec *route.Spec) bool {
 	if !h.Settle() || h.refusedAsRestricted(name, args) {
 		return false
 	}

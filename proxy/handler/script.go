@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -60,7 +59,7 @@ func (h *Handler) performScript(name string, cmd wire.Command, to route.Route) {
 }
 
 // refusesScript returns the error that an upstream would answer, or "".
-func refusesScript(name string, args [][]byte, spec *command.Spec) wire.Error {
+func refusesScript(name string, args [][]byte, spec *route.Spec) wire.Error {
 	if name == "script|flush" && (len(args) > 3 || len(args) == 3 && !wire.IsWord(args[2], "SYNC") && !wire.IsWord(args[2], "ASYNC")) {
 		return wire.ErrScriptFlush
 	}

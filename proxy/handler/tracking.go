@@ -3,9 +3,9 @@ package handler
 import (
 	"strings"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -13,7 +13,7 @@ import (
 
 // performTracking performs CLIENT TRACKING and CLIENT CACHING. The proxy itself answers CACHING,
 // because it is about the next command, and nobody knows yet where that will go.
-func (h *Handler) performTracking(name string, cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performTracking(name string, cmd wire.Command, spec *route.Spec) {
 	switch {
 	case !h.mayAnswer(name, cmd.Args, spec):
 	case name == "client|tracking":

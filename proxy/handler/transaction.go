@@ -3,7 +3,6 @@ package handler
 import (
 	"bytes"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
@@ -26,7 +25,7 @@ func (h *Handler) database() int { return h.multi.database(h.client.DB) }
 func (h *Handler) inTransaction() bool { return h.multi.state != outside }
 
 // performMulti performs MULTI outside a transaction. The proxy answers it, because the plane is not known yet.
-func (h *Handler) performMulti(cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performMulti(cmd wire.Command, spec *route.Spec) {
 	if !h.mayAnswer("multi", cmd.Args, spec) {
 		return
 	}
@@ -308,7 +307,7 @@ func (h *Handler) abort(refusal wire.Error) {
 		h.endAtUpstream()
 		h.forgetHeld()
 		h.multi = multi{state: aborted, generation: h.multi.generation, watched: h.multi.watched}
-		if refusal != "" && h.spec.Load().Is(command.Conditions) {
+		if refusal != "" && h.spec.Load().Is(route.Conditions) {
 			h.refuseTransaction(refusal.Refusing("exec"))
 			return
 		}
@@ -317,7 +316,7 @@ func (h *Handler) abort(refusal wire.Error) {
 }
 
 // performWatch performs WATCH on lock keys: it reads their values on the masters.
-func (h *Handler) performWatch(cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performWatch(cmd wire.Command, spec *route.Spec) {
 	if !h.mayAnswer("watch", cmd.Args, spec) {
 		return
 	}
@@ -348,7 +347,7 @@ func (h *Handler) performWatch(cmd wire.Command, spec *command.Spec) {
 
 // performUnwatch performs UNWATCH on both planes. It does not open an upstream connection,
 // because a closed one watches nothing.
-func (h *Handler) performUnwatch(cmd wire.Command, spec *command.Spec) {
+func (h *Handler) performUnwatch(cmd wire.Command, spec *route.Spec) {
 	refusal := spec.Check(cmd.Args)
 	if refusal == "" {
 		h.forgetWatched()

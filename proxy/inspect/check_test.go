@@ -15,7 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
@@ -92,7 +91,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := config.NewActive(config.NewSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
+	current := config.NewActive(config.NewSettings(cfg, nil, nil, &route.Router{Table: route.Builtin()}))
 	before := current.Load().Router
 	s := NewMonitor(t.Context(), current, meter, slog.New(slog.DiscardHandler), Ask(t.Context(), cfg))
 	if s.Databases() != 20 || s.Version() == "" || s.Version() == embedded.Version {

@@ -11,11 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/events"
+	"redlock-proxy/proxy/route"
 )
 
 const (
@@ -221,8 +221,8 @@ func (s *Monitor) learnCommands(ctx context.Context, upstream endpoint.Endpoint,
 	defer client.Close()
 	reply, err := client.Do(ctx, "COMMAND").Slice()
 	if err == nil {
-		var table *command.Table
-		if table, err = command.Builtin().With(reply); err == nil {
+		var table *route.Table
+		if table, err = route.Builtin().With(reply); err == nil {
 			s.current.Replace(func(old config.Settings) config.Settings {
 				old.Router = old.Router.WithTable(table)
 				return old

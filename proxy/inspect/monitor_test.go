@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/events"
@@ -55,7 +54,7 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := func(cfg *config.Config) config.Settings {
-		return *config.NewSettings(cfg, nil, cfg.Masters.Servers, &route.Router{Table: command.Builtin(), Rules: cfg.Locks})
+		return *config.NewSettings(cfg, nil, cfg.Masters.Servers, &route.Router{Table: route.Builtin(), Rules: cfg.Locks})
 	}
 	first := settings(cfg)
 	current := config.NewActive(&first)

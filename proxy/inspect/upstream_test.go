@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/events"
@@ -29,7 +28,7 @@ func monitorOf(t *testing.T, upstream endpoint.Endpoint, log *proxytest.Log) *Mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	active := config.NewActive(config.NewSettings(cfg, &upstream, nil, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
+	active := config.NewActive(config.NewSettings(cfg, &upstream, nil, &route.Router{Table: route.Builtin(), Rules: cfg.Locks}))
 	return NewMonitor(t.Context(), active, m, slog.New(slog.NewTextHandler(log, nil)), Ask(t.Context(), cfg))
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -18,7 +18,7 @@ import (
 func request(line string) redlock.RunRequest {
 	args := bytes.Fields([]byte(line))
 	r := redlock.RunRequest{Args: args}
-	at, _ := command.Builtin().Lookup(args).AppendKeys(nil, args)
+	at, _ := route.Builtin().Lookup(args).AppendKeys(nil, args)
 	for _, i := range at {
 		r.Keys = append(r.Keys, args[i])
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -212,7 +211,7 @@ func fakeLockerCall(line string) Command {
 	for word := range strings.FieldsSeq(line) {
 		args = append(args, []byte(strings.NewReplacer(`\x20`, " ", `""`, "").Replace(word)))
 	}
-	call := Command{Args: args, Route: route.Route{Plane: route.Locks, Spec: command.Builtin().Lookup(args)}}
+	call := Command{Args: args, Route: route.Route{Plane: route.Locks, Spec: route.Builtin().Lookup(args)}}
 	if call.Route.Spec != nil {
 		call.Route.Keys, _ = call.Route.Spec.AppendKeys(nil, args)
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
@@ -41,7 +40,7 @@ func (c Command) distinctKeys() (distinct [][]byte, which []int) {
 // namesKeys tells whether the command's first key is certainly a key. In a script that
 // names no keys, it may be a value.
 func (c Command) namesKeys() bool {
-	if !c.Route.Spec.Is(command.Script) {
+	if !c.Route.Spec.Is(route.Script) {
 		return true
 	}
 	n, _ := resp.ParseDecimal(c.Args[2])

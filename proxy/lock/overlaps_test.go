@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
 )
 
@@ -16,7 +15,7 @@ func TestOverlaps(t *testing.T) {
 	texts := NewScripts(1<<20, nil)
 	texts.Register([]byte(release))
 	texts.Register([]byte(other))
-	router := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "waits", DB: route.AnyDB, Wait: time.Second}, {Match: "ruled", DB: route.AnyDB}}}
+	router := &route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "waits", DB: route.AnyDB, Wait: time.Second}, {Match: "ruled", DB: route.AnyDB}}}
 	p := New(Config{Scripts: texts, Router: func() *route.Router { return router }})
 	sha := map[string]string{release: "ae3671744a5dbb24ea37ef607b8b10ac7856d43e", other: "91b5df7fd64f1b2e4238de37b599daf19cdeed71"}
 	for line, want := range map[string]bool{

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/route"
@@ -179,7 +178,7 @@ func (p *Plane) awaitStart(ctx context.Context) {
 // returns the reply.
 func (p *Plane) Peek(ctx context.Context, db int, name, key string) []byte {
 	args := [][]byte{[]byte(name), []byte(key)}
-	spec := command.Builtin().Lookup(args)
+	spec := route.Builtin().Lookup(args)
 	return p.Do(ctx, nil, Command{DB: db, Args: args, Route: route.OfLockKeys(spec, len(args))})
 }
 
@@ -252,7 +251,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		}
 		return p.examine(ctx, p.runRequest(call), call.Leases)
 	default:
-		if call.Route.Spec.Is(command.NeverOnLocks) {
+		if call.Route.Spec.Is(route.NeverOnLocks) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name))
 		}
 		return p.run(ctx, call, call.Args)

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -259,7 +258,7 @@ func TestLogTellsNoValue(t *testing.T) {
 		"SET k secret-7 secret-8", "NONSENSE secret-9", "OBJECT secret-10 k"} {
 		p.ask(t, command)
 	}
-	everything := route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "*", DB: route.AnyDB}}}
+	everything := route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "*", DB: route.AnyDB}}}
 	for _, line := range []string{"EVAL script 0 secret-12 k", "EVAL script x secret-13", "EVALSHA secret-14 -1 secret-15"} {
 		call := fakeLockerCall(line)
 		call.Route = everything.Route(0, call.Args)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/route"
@@ -117,7 +116,7 @@ func (p *Plane) tellLeases(r *record, calls []Command) {
 		}
 	case a.kind == redlock.KindRun:
 		taker := r.leases
-		if r.name != "exec" && !calls[0].Route.Spec.Is(command.Script) {
+		if r.name != "exec" && !calls[0].Route.Spec.Is(route.Script) {
 			taker = nil // only a script or a transaction takes a lock by a run
 		}
 		p.Leases.Ran(a.outcome, r.db, taker)

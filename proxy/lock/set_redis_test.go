@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -192,7 +191,7 @@ func TestRefusalsAgreeWithRedis(t *testing.T) {
 	}
 	commands = append(commands, lockRedisCommand("OBJECT", "a\r\nb\x00c", "k"), lockRedisCommand("OBJECT", strings.Repeat("x", 200), "k"), lockRedisCommand("object", ""))
 	for i, got := range startLockRedis(t).run(t, absentKey, commands) {
-		refusal := refuse(Command{Args: commands[i], Route: route.Route{Spec: command.Builtin().Lookup(commands[i])}})
+		refusal := refuse(Command{Args: commands[i], Route: route.Route{Spec: route.Builtin().Lookup(commands[i])}})
 		if string(refusal) != got.reply {
 			t.Errorf("%q: Redis says %q, we %q", commands[i], got.reply, refusal)
 		}

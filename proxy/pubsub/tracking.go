@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -155,7 +155,7 @@ func newOwnCommand(commands []lock.Command) *ownCommand {
 	for _, call := range commands {
 		db = call.DB
 		for i, arg := range call.Args {
-			isText := i == 1 && call.Route.Spec.Is(command.Script)
+			isText := i == 1 && call.Route.Spec.Is(route.Script)
 			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.Route.Keys, i) {
 				continue
 			}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -118,7 +117,7 @@ func (r *Router) HeldBack(db int, args [][]byte, to Route, now time.Time) time.T
 	for _, at := range to.Keys {
 		look(args[at])
 	}
-	if to.Spec.Is(command.Script) {
+	if to.Spec.Is(Script) {
 		for _, arg := range args[min(3, len(args)):] {
 			look(arg)
 		}
@@ -154,7 +153,7 @@ func (r *Router) LeavingFor(until time.Time) *Router {
 }
 
 // WithTable returns a router with another table of commands.
-func (r *Router) WithTable(table *command.Table) *Router {
+func (r *Router) WithTable(table *Table) *Router {
 	next := *r
 	next.Table = table
 	return &next

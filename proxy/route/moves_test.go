@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 )
 
@@ -12,7 +11,7 @@ import (
 // in a command. It holds no other key back.
 func TestMovedKeysAreHeldBack(t *testing.T) {
 	now := time.Now()
-	old := &Router{Table: command.Builtin(), Rules: Rules{{Match: "lock:*", DB: AnyDB}, {Match: "old:*", DB: 2}}}
+	old := &Router{Table: Builtin(), Rules: Rules{{Match: "lock:*", DB: AnyDB}, {Match: "old:*", DB: 2}}}
 	next := old.WithRules(Rules{{Match: "lock:*", DB: AnyDB}, {Match: "new:*", DB: AnyDB}}, now, 10*time.Minute, time.Minute)
 	if next.Generation != old.Generation+1 {
 		t.Errorf("the generation went from %d to %d", old.Generation, next.Generation)
@@ -73,7 +72,7 @@ func TestMovesAddUp(t *testing.T) {
 		{"away, and others with it later", []step{{0, second}, {time.Second, Rules{{Match: "x*", DB: AnyDB}}}}, leaving - time.Second, 0},
 	} {
 		now := start
-		r := &Router{Table: command.Builtin(), Rules: first}
+		r := &Router{Table: Builtin(), Rules: first}
 		for _, step := range row.steps {
 			now = now.Add(step.after)
 			r = r.WithRules(step.rules, now, coming, leaving)

@@ -3,7 +3,6 @@ package route
 import (
 	"slices"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
@@ -26,9 +25,9 @@ const (
 // keep the slices, but must not write to them.
 type Route struct {
 	Plane Plane
-	Spec  *command.Spec // nil if the command is unknown
-	Keys  []int         // the indexes of the arguments that are keys
-	Lock  []bool        // for each of Keys, whether it is a lock key
+	Spec  *Spec  // nil if the command is unknown
+	Keys  []int  // the indexes of the arguments that are keys
+	Lock  []bool // for each of Keys, whether it is a lock key
 
 	// Malformed is true if the arguments do not say where the keys are: there are
 	// too few, too many, or the count of keys is wrong. Keys then holds all that may
@@ -50,7 +49,7 @@ type Route struct {
 // Router decides where commands go. It never changes, and any number of sessions may
 // use it. A new table or new rules make a new router.
 type Router struct {
-	Table      *command.Table
+	Table      *Table
 	Rules      Rules
 	Moves      []Move // changes of the rules that may still hold keys back
 	Generation int    // the number of changes that moved keys
@@ -66,7 +65,7 @@ func (r *Router) Route(db int, args [][]byte) Route {
 		return r.routeUnknown(db, args)
 	}
 	if at := spec.OnlyKey(); at > 0 && at < sharedKeys && spec.ArityOK(len(args)) {
-		to := Route{Spec: spec, Keys: consecutive[at : at+1 : at+1], Lock: noneLock[:1:1], Ordinary: !spec.Is(command.Console), Reserved: string(args[at]) == markerKey}
+		to := Route{Spec: spec, Keys: consecutive[at : at+1 : at+1], Lock: noneLock[:1:1], Ordinary: !spec.Is(Console), Reserved: string(args[at]) == markerKey}
 		if r.Rules.Covers(db, args[at]) {
 			to.Plane, to.Lock = Locks, allLock[:1:1]
 		}
@@ -89,7 +88,7 @@ func (r *Router) routeUnknown(db int, args [][]byte) Route {
 }
 
 // routeKeys is Route for any command that is known.
-func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
+func (r *Router) routeKeys(db int, args [][]byte, spec *Spec) Route {
 	var space [inlineKeys]int
 	keys, exact := spec.AppendKeys(space[:0], args)
 	named := len(keys)
@@ -105,7 +104,7 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 		to.Reserved = to.Reserved || string(args[at]) == markerKey
 	}
 	scriptLocks := 0
-	if spec.Is(command.Script) && exact {
+	if spec.Is(Script) && exact {
 		for at := 3 + named; at < len(args); at++ {
 			to.Reserved = to.Reserved || string(args[at]) == markerKey
 			if r.namesLock(db, args[at], named) {
@@ -119,12 +118,12 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 		to.Plane = Upstream
 	case locks == named || !exact:
 		to.Plane = Locks
-	case spec.Is(command.Split):
+	case spec.Is(Splits):
 		to.Plane = Split
 	default:
 		to.Plane = Cross
 	}
-	if spec.Is(command.Elsewhere) && len(args) > 2 { // MOVE has more options in newer servers
+	if spec.Is(Elsewhere) && len(args) > 2 { // MOVE has more options in newer servers
 		to.Elsewhere = r.leadsElsewhere(db, args, keys)
 	}
 	to.Keys, to.Lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)
@@ -133,7 +132,7 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 
 // OfLockKeys returns the route of a command whose arguments are all lock keys. args
 // is the number of arguments, including the command's name.
-func OfLockKeys(spec *command.Spec, args int) Route {
+func OfLockKeys(spec *Spec, args int) Route {
 	to := Route{Plane: Locks, Spec: spec}
 	for at := 1; at < args; at++ {
 		to.Keys = append(to.Keys, at)

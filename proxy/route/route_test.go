@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 )
 
 var planeNames = map[Plane]string{Upstream: "upstream", Locks: "lock", Split: "split", Cross: "cross"}
 
 func testRouter() *Router {
-	return &Router{Table: command.Builtin(), Rules: Rules{
+	return &Router{Table: Builtin(), Rules: Rules{
 		{Match: "lock:*", DB: AnyDB},
 		{Match: "three", DB: 3},
 	}}
@@ -187,7 +186,7 @@ func TestRoute(t *testing.T) {
 }
 
 func TestRouteWhereEverythingIsALock(t *testing.T) {
-	r := &Router{Table: command.Builtin(), Rules: Rules{{Match: "*", DB: AnyDB}}}
+	r := &Router{Table: Builtin(), Rules: Rules{{Match: "*", DB: AnyDB}}}
 	for line, want := range map[string]string{
 		"GET ":                "lock 1",
 		"PING a":              "upstream ",
@@ -202,7 +201,7 @@ func TestRouteWhereEverythingIsALock(t *testing.T) {
 }
 
 func TestRouteWithoutRules(t *testing.T) {
-	r := &Router{Table: command.Builtin()}
+	r := &Router{Table: Builtin()}
 	for _, line := range []string{"GET lock:a", "EVAL script 0 lock:a", "GET symfony_check_support_time"} {
 		if to := r.Route(0, proxytest.Words(line)); to.Plane != Upstream {
 			t.Errorf("%s: %s", line, describe(to))
@@ -258,7 +257,7 @@ func FuzzRoute(f *testing.F) {
 		f.Add(0, []byte(line))
 	}
 	rules := Rules{{Match: "lock:*", DB: AnyDB}, {Match: "*_LOCK", DB: 1}, {Match: `[^a-\*]?*[`, DB: AnyDB}, {Match: "*", DB: 2}}
-	r := &Router{Table: command.Builtin(), Rules: rules}
+	r := &Router{Table: Builtin(), Rules: rules}
 	f.Fuzz(func(t *testing.T, db int, line []byte) {
 		args := bytes.Split(line, []byte(" "))
 		to := r.Route(db, args)
@@ -290,7 +289,7 @@ func FuzzRoute(f *testing.F) {
 				t.Fatalf("%s without a lock key, or with others", describe(to))
 			}
 		default:
-			if locks == 0 || locks == len(to.Keys) && !to.Spec.Is(command.Script) {
+			if locks == 0 || locks == len(to.Keys) && !to.Spec.Is(Script) {
 				t.Fatalf("%s with keys of one kind", describe(to))
 			}
 		}

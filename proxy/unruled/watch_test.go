@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
 )
 
@@ -38,13 +37,13 @@ type stage struct {
 }
 
 func newStage() *stage {
-	return &stage{watch: New(slog.New(slog.DiscardHandler)), shapes: map[string]Shape{}, router: route.Router{Table: command.Builtin()}, watches: map[int]bool{}}
+	return &stage{watch: New(slog.New(slog.DiscardHandler)), shapes: map[string]Shape{}, router: route.Router{Table: route.Builtin()}, watches: map[int]bool{}}
 }
 
 // say sends commands.
 func (s *stage) say(lines string) {
 	for line := range strings.SplitSeq(lines, "; ") {
-		if c := s.command(line); s.router.Table.Lookup(c.Args).Is(command.Locking) {
+		if c := s.command(line); s.router.Table.Lookup(c.Args).Is(route.Locking) {
 			s.watch.See(c)
 		}
 	}

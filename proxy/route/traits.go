@@ -1,4 +1,4 @@
-package command
+package route
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ const (
 	Migrate                            // code in keys.go finds its keys
 	Conditions                         // code in keys.go finds its keys
 	Script                             // arguments behind the keys may name keys, too
-	Split                              // can be answered in two halves
+	Splits                             // can be answered in two halves
 	Elsewhere                          // may write a key in another database
 	Subscription                       // gets confirmations instead of a reply
 	InSubscribeMode                    // allowed in RESP2's subscribe mode
@@ -43,7 +43,7 @@ const (
 
 // specialKeys are the traits of commands whose plane does not follow from their key
 // specifications alone.
-const specialKeys = Sort | Migrate | Conditions | Script | Split | Elsewhere
+const specialKeys = Sort | Migrate | Conditions | Script | Splits | Elsewhere
 
 // traitNames are the names of traits in commands.txt, in their order.
 var traitNames = strings.Fields(`sort migrate conditions script split elsewhere subscription in_subscribe_mode before_auth

@@ -1,4 +1,4 @@
-package command
+package route
 
 import (
 	"maps"
@@ -29,7 +29,7 @@ func TestCommandTraits(t *testing.T) {
 		{Migrate, "migrate"},
 		{Conditions, "exec"},
 		{Script, "eval evalsha eval_ro evalsha_ro fcall fcall_ro"},
-		{Split, "del unlink exists touch mget"},
+		{Splits, "del unlink exists touch mget"},
 		{Elsewhere, "copy move"},
 		{Subscription, subscriptions},
 		{InSubscribeMode, subscriptions + " ping quit reset"},
