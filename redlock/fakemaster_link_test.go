@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/loop"
+	"redlock-proxy/redlock/sim"
 )
 
 // A link is the network between one Locker and one fake master, with its faults. Delays
@@ -26,7 +27,7 @@ type link struct {
 	conns      []*fakeConn
 	dialled    int
 
-	world *loop.World                     // nil: goroutines serve it
+	world *sim.World                      // nil: goroutines serve it
 	sent  func(c *fakeConn, bytes []byte) // what a Locker writes; nil: nobody asks
 }
 

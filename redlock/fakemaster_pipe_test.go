@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/loop"
+	"redlock-proxy/redlock/sim"
 )
 
 var (
@@ -30,9 +31,9 @@ type pipe struct {
 	cutOff  time.Time // from then on the network passes nothing; zero: it passes all
 	arrival chan struct{}
 
-	world  *loop.World // nil: a goroutine reads
-	reader func()      // is called when there may be something to read; nil: a goroutine reads
-	next   *loop.Event // the next call of reader
+	world  *sim.World // nil: a goroutine reads
+	reader func()     // is called when there may be something to read; nil: a goroutine reads
+	next   *sim.Event // the next call of reader
 }
 
 // A chunk is the bytes of one write. The last chunk has an error.
@@ -42,7 +43,7 @@ type chunk struct {
 	err  error
 }
 
-func newPipe(world *loop.World) *pipe { return &pipe{arrival: make(chan struct{}, 1), world: world} }
+func newPipe(world *sim.World) *pipe { return &pipe{arrival: make(chan struct{}, 1), world: world} }
 
 // write copies data, which arrives at due unless earlier bytes come later.
 func (p *pipe) write(data []byte, due time.Time) {

@@ -63,6 +63,7 @@ var rooms = map[string]room{
 var testRooms = map[string]room{
 	"livetest": {imports: []string{"resp"}},
 	"datatest": {},
+	"sim":      {imports: []string{"loop"}},
 }
 
 // A survey counts what a room contains.

@@ -12,6 +12,7 @@ import (
 
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/redlock/loop"
+	"redlock-proxy/redlock/sim"
 )
 
 // A seed gives the same run each time, to the last byte that a master executes, however many
@@ -60,7 +61,7 @@ func firstDifference(all []string) (lines string) {
 // The smallest simulation: one Locker and one master in one thread, and time that only they move.
 func TestOneLockerAndOneMasterInAWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := loop.NewWorld(1)
+		w := sim.NewWorld(1)
 		l := w.Loop(slog.New(slog.DiscardHandler))
 		m := newFakeMaster("m1")
 		k := newLink("p-m1", m, 1)

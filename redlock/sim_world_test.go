@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/loop"
+	"redlock-proxy/redlock/sim"
 )
 
 // A simulation is several proxies over one set of fake masters, with clients and faults.
 // One seed decides everything, also the order of all that happens at the same moment: all
-// runs in one thread, in a loop.World.
+// runs in one thread, in a sim.World.
 //
 // Masters restart, forget and are flushed, their clocks jump, and they run at different rates
 // within the drift that validity allows for. A world with masters that forget has no locks
@@ -29,7 +30,7 @@ type simulation struct {
 	began   time.Time
 	masters []*fakeMaster
 	proxies []*simProxy
-	world   *loop.World
+	world   *sim.World
 	home    *loop.Loop // of what belongs to no proxy
 	history *history
 	over    chan struct{} // is closed when clients and faults must stop
@@ -182,7 +183,7 @@ func newSimulation(seed uint64, o simOptions) *simulation {
 		seed:       seed,
 		random:     rand.New(rand.NewPCG(seed, 0)),
 		began:      time.Now(),
-		world:      loop.NewWorld(seed),
+		world:      sim.NewWorld(seed),
 		history:    &history{},
 		over:       make(chan struct{}),
 		rounds:     map[string]time.Duration{},

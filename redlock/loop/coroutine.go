@@ -66,7 +66,7 @@ func (l *Loop) resumed(c *coroutine) {
 		l.keepCoroutine(c)
 		t.endTurn(c.rests)
 	case t.away && l.world != nil:
-		l.world.goOn(t)
+		l.world.Left(t)
 	case t.away:
 		l.helpers.Add(1)
 		go c.leaver()

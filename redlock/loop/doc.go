@@ -6,8 +6,8 @@
 // there is epoll, also below TLS (tls.go). Otherwise two goroutines pump its bytes (pump.go): those of a pipe,
 // and of all connections on other systems. What is above a socket cannot tell which.
 //
-// A third kind stays in memory, for tests: a World (world.go) runs loops and all that waits around them in one
-// thread and in virtual time, in an order that a seed decides. So whatever starts a goroutine, waits,
+// A third kind stays in memory, for tests: a World (world.go, package sim) runs loops and all that waits around them in
+// one thread and in virtual time, in an order that a seed decides. So whatever starts a goroutine, waits,
 // or draws a random number beside a loop does it by the loop's Spawn, Wait, After and Draw (wait.go).
 //
 // # A round

@@ -28,7 +28,7 @@ const (
 type Loop struct {
 	log   *slog.Logger
 	poll  poller
-	world *World // nil: it runs on its own goroutine
+	world World // nil: it runs on its own goroutine
 
 	mu       sync.Mutex
 	asleep   bool // it waits for the kernel, so whoever queues something wakes it

@@ -16,25 +16,28 @@ type poller interface {
 	close()
 }
 
-// A sleeper is a poller without descriptors, for systems without epoll. All its sockets are pumped.
-type sleeper chan struct{}
+// A sleeper is a poller without descriptors, for systems without epoll and for a World. All its sockets are pumped or
+// Simulated.
+type sleeper struct{ sleep, wakeUp func() }
 
-func newSleeper() sleeper { return make(sleeper, 1) }
+func newSleeper() sleeper {
+	woken := make(chan struct{}, 1)
+	return sleeper{func() { <-woken }, func() {
+		select {
+		case woken <- struct{}{}:
+		default:
+		}
+	}}
+}
 
 func (s sleeper) poll(wait bool, _ func(fd int, readable, writable, ending bool)) int {
 	if wait {
-		<-s
+		s.sleep()
 	}
 	return 0
 }
 
-func (s sleeper) wake() {
-	select {
-	case s <- struct{}{}:
-	default:
-	}
-}
-
+func (s sleeper) wake()                  { s.wakeUp() }
 func (s sleeper) add(int) error          { return errors.ErrUnsupported }
 func (s sleeper) modify(int, bool) error { return errors.ErrUnsupported }
 func (s sleeper) close()                 {}

@@ -137,10 +137,10 @@ func (t *Task) OnLoop() bool { return t != nil && !t.away }
 // Running returns the task that a World runs away from its loop, or nil. What serves a task without
 // having been told of it finds it so, and can Park.
 func (l *Loop) Running() *Task {
-	if l == nil || l.world == nil {
-		return nil
+	if w := l.in(); w != nil {
+		return w.Running()
 	}
-	return l.world.current
+	return nil
 }
 
 // Loop returns the task's loop, or nil for nil.

@@ -9,8 +9,16 @@ import (
 	"time"
 )
 
-// This file is what the goroutines around a loop wait with, and what they leave to chance. In a World
-// the seed decides both. A nil Loop does as a real one.
+// This file is what the goroutines around a loop wait with, and what they leave to chance. A World decides
+// both. A nil Loop does as a real one.
+
+// in is the World of a loop, or nil.
+func (l *Loop) in() World {
+	if l == nil {
+		return nil
+	}
+	return l.world
+}
 
 const (
 	// Forever is a wait without an end of its own.
@@ -22,8 +30,8 @@ const (
 // Wait returns the index of a channel that is closed or was received from, or Late after d. If several
 // channels are ready at once, it is the first. A task must have left its loop.
 func (l *Loop) Wait(d time.Duration, on ...<-chan struct{}) int {
-	if l != nil && l.world != nil {
-		return l.world.Wait(d, on...)
+	if w := l.in(); w != nil {
+		return w.Wait(d, on...)
 	}
 	if i := firstReady(on); i != Late || d <= 0 {
 		return i
@@ -61,8 +69,8 @@ func firstReady(on []<-chan struct{}) int {
 
 // Spawn is of.Go, and Join is of.Wait. f may Wait.
 func (l *Loop) Spawn(of *sync.WaitGroup, f func()) {
-	if l != nil && l.world != nil {
-		l.world.spawn(l, of, f)
+	if w := l.in(); w != nil {
+		w.Spawn(l, of, f)
 		return
 	}
 	of.Go(f)
@@ -70,8 +78,8 @@ func (l *Loop) Spawn(of *sync.WaitGroup, f func()) {
 
 // Join waits for all that was spawned.
 func (l *Loop) Join(of *sync.WaitGroup) {
-	if l != nil && l.world != nil {
-		l.world.join(of)
+	if w := l.in(); w != nil {
+		w.Join(of)
 		return
 	}
 	of.Wait()
@@ -79,8 +87,8 @@ func (l *Loop) Join(of *sync.WaitGroup) {
 
 // After has f called after d, on no loop. f must not wait.
 func (l *Loop) After(d time.Duration, f func()) {
-	if l != nil && l.world != nil {
-		l.world.After(d, f)
+	if w := l.in(); w != nil {
+		w.AfterFunc(d, f)
 		return
 	}
 	time.AfterFunc(d, f)
@@ -88,28 +96,24 @@ func (l *Loop) After(d time.Duration, f func()) {
 
 // OnEnd has f called when ctx ends, as context.AfterFunc does. f must not wait.
 func (l *Loop) OnEnd(ctx context.Context, f func()) (stop func() bool) {
-	if l != nil && l.world != nil {
-		return l.world.onEnd(ctx, f)
+	if w := l.in(); w != nil {
+		return w.OnEnd(ctx, f)
 	}
 	return context.AfterFunc(ctx, f)
 }
 
 // Draw returns a random time from 0 up to d, without d.
 func (l *Loop) Draw(d time.Duration) time.Duration {
-	if l != nil && l.world != nil {
-		return time.Duration(l.world.draw() % uint64(d))
+	if w := l.in(); w != nil {
+		return time.Duration(w.Draw() % uint64(d))
 	}
 	return rand.N(d)
 }
 
 // Hash returns a number for a text that nobody can foresee.
 func (l *Loop) Hash(text string) uint64 {
-	if l != nil && l.world != nil {
-		h := uint64(len(text))
-		for i := range len(text) {
-			h = mix(h ^ uint64(text[i]))
-		}
-		return h
+	if w := l.in(); w != nil {
+		return w.Hash(text)
 	}
 	return maphash.String(hashSeed, text)
 }

@@ -106,7 +106,7 @@ func (l *Loop) logLongest() bool {
 func (l *Loop) contain(where string) {
 	if reason := recover(); reason != nil {
 		if l.world != nil {
-			l.world.fail(reason)
+			l.world.Panicked(reason)
 		}
 		stack := string(debug.Stack())
 		l.helpers.Go(func() {

@@ -1,224 +1,63 @@
 package loop
 
 import (
-	"container/heap"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 )
 
-// A World runs loops, and the goroutines around them, in one thread and in virtual time. Whatever could
-// happen at one moment happens one after the other, in an order that the seed decides. So the same
-// seed gives the same run, on any machine. A World is for tests. It lives in a bubble of testing/synctest
-// and moves the bubble's clock. All that waits there waits by Wait, Join and Park. Nothing else may
-// run in the bubble that the World's runs depend on.
-type World struct {
-	seed    uint64
-	events  events
-	waiting []*waiting
-	current *Task   // runs away from its loop; nil: none, or the loops
-	loops   []*Loop // the first is that of what Go runs
-	joined  sync.WaitGroup
-	spawned map[*sync.WaitGroup]int // that have not ended
-
-	drawnAt int64 // when draw was last called...
-	drawn   uint64
-	number  uint64
+// A World takes the place of the kernel, of goroutines, time and chance, for a loop and for all that waits around
+// it. Package sim has one, for tests: there everything runs in one thread, in virtual time and in an order that a
+// seed decides. A loop without a World uses the real ones.
+type World interface {
+	Wait(d time.Duration, on ...<-chan struct{}) int
+	Spawn(l *Loop, of *sync.WaitGroup, f func())
+	Join(of *sync.WaitGroup)
+	AfterFunc(d time.Duration, f func())
+	OnEnd(ctx context.Context, f func()) (stop func() bool)
+	Draw() uint64
+	Hash(text string) uint64
+	// Left is told of a task that has left its loop. The World calls its Continue.
+	Left(t *Task)
+	// Running is the task that runs away from its loop, or nil.
+	Running() *Task
+	// Panicked is given what recover returned.
+	Panicked(reason any)
 }
 
-// An Event is what happens at one moment.
-type Event struct {
-	at     int64
-	draw   uint64 // the order of those of one moment
-	number uint64
-	do     func() // nil: it was cancelled
-	quiet  bool
+// NewIn makes a loop of a World, which calls Step after each wake, and Finish at last. Its connections must be Simulated.
+func NewIn(w World, wake func(), log *slog.Logger) *Loop {
+	l := newLoop(log, sleeper{wakeUp: wake})
+	l.world, l.asleep = w, true
+	return l
 }
 
-// Cancel keeps an event from happening.
-func (e *Event) Cancel() { e.do = nil }
-
-// Quiet says that an event ends no Wait by itself. It saves time.
-func (e *Event) Quiet() *Event {
-	e.quiet = true
-	return e
+// Step runs a round. It returns false if the next one has to wait for a wake.
+func (l *Loop) Step() (more bool) {
+	l.step()
+	return l.hasWork() || !l.fallAsleep()
 }
 
-// events is a heap, the next one first.
-type events []*Event
+// Finish lets go of the stacks.
+func (l *Loop) Finish() { l.closeAll() }
 
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	a, b := e[i], e[j]
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	if a.draw != b.draw {
-		return a.draw < b.draw
-	}
-	return a.number < b.number
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(*Event)) }
-func (e *events) Pop() any {
-	old := *e
-	last := old[len(old)-1]
-	old[len(old)-1] = nil
-	*e = old[:len(old)-1]
-	return last
+// Away makes a task that runs f away from the loop, by Continue.
+func (l *Loop) Away(f func()) *Task {
+	t := &Task{loop: l, away: true, on: l.takeCoroutine(), turn: func(*Task) bool { f(); return false }}
+	t.on.task = t
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.link(t)
+	return t
 }
 
-// A waiting is what goes on when one of some channels is ready, or when something has ended.
-type waiting struct {
-	on    []<-chan struct{}
-	ended func() bool // nil: the channels tell
-	then  func(ready int)
-	late  *Event // nil: it waits for ever
-}
-
-// NewWorld makes a World in which nothing happens yet.
-func NewWorld(seed uint64) *World {
-	w := &World{seed: seed, spawned: map[*sync.WaitGroup]int{}}
-	w.Loop(slog.New(slog.DiscardHandler))
-	return w
-}
-
-// Loop makes a loop of the World. Its connections must be Simulated. It ends with Run.
-func (w *World) Loop(log *slog.Logger) *Loop {
-	s := &stepper{world: w}
-	s.loop = newLoop(log, s)
-	s.loop.world, s.loop.asleep = w, true
-	w.loops = append(w.loops, s.loop)
-	return s.loop
-}
-
-// Run calls f, and all else that happens, until f has returned. What f has not ended by then is a defect.
-func (w *World) Run(f func()) {
-	over := false
-	w.Go(func() { f(); over = true })
-	for !over || len(w.spawned) > 0 {
-		if len(w.events) == 0 {
-			panic(fmt.Sprintf("nothing can happen any more, and %d still wait", len(w.waiting)))
-		}
-		e := heap.Pop(&w.events).(*Event)
-		if e.do == nil {
-			continue
-		}
-		if d := e.at - time.Now().UnixNano(); d > 0 {
-			time.Sleep(time.Duration(d))
-		}
-		if e.do(); !e.quiet {
-			w.look()
-		}
-	}
-}
-
-// Go runs f with a stack of its own. f may Wait.
-func (w *World) Go(f func()) { w.spawn(w.loops[0], &w.joined, f) }
-
-// After has f called after d. f must not wait.
-func (w *World) After(d time.Duration, f func()) *Event {
-	w.number++
-	e := &Event{at: time.Now().UnixNano() + int64(max(d, 0)), draw: w.draw(), number: w.number, do: f}
-	heap.Push(&w.events, e)
-	return e
-}
-
-// draw returns a random number. It depends on the moment and on what was drawn at this moment before,
-// so what has changed earlier in a run changes nothing later.
-func (w *World) draw() uint64 {
-	if now := time.Now().UnixNano(); now != w.drawnAt {
-		w.drawnAt, w.drawn = now, 0
-	}
-	w.drawn++
-	return mix(mix(w.seed^uint64(w.drawnAt)) + w.drawn)
-}
-
-// mix makes a number look random (splitmix64).
-func mix(n uint64) uint64 {
-	n += 0x9e3779b97f4a7c15
-	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
-	n = (n ^ n>>27) * 0x94d049bb133111eb
-	return n ^ n>>31
-}
-
-// Wait is Loop.Wait.
-func (w *World) Wait(d time.Duration, on ...<-chan struct{}) (ready int) {
-	if w == nil {
-		return (*Loop)(nil).Wait(d, on...)
-	}
-	if ready = firstReady(on); ready != Late || d <= 0 {
-		return ready
-	}
-	w.wait(&waiting{on: slices.Clone(on)}, d, &ready)
-	return ready
-}
-
-func (w *World) wait(x *waiting, d time.Duration, ready *int) {
-	t := w.current
-	if t == nil {
-		panic("what runs on a loop waits")
-	}
-	x.then = func(i int) {
-		*ready = i
-		w.goOn(t)
-	}
-	if d != Forever {
-		x.late = w.After(d, func() {
-			w.drop(x)
-			x.then(Late)
-		})
-	}
-	w.waiting = append(w.waiting, x)
-	t.on.yield(struct{}{})
-}
-
-func (w *World) drop(x *waiting) bool {
-	i := slices.Index(w.waiting, x)
-	if i < 0 {
-		return false
-	}
-	w.waiting = slices.Delete(w.waiting, i, i+1)
-	if x.late != nil {
-		x.late.Cancel()
-	}
-	return true
-}
-
-// look ends the waits that are over.
-func (w *World) look() {
-	for i := 0; i < len(w.waiting); {
-		x := w.waiting[i]
-		ready := Late
-		if x.ended == nil {
-			ready = firstReady(x.on)
-		} else if x.ended() {
-			ready = 0
-		}
-		if ready == Late {
-			i++
-			continue
-		}
-		w.drop(x)
-		x.then(ready)
-	}
-}
-
-// goOn has a task run that is away from its loop.
-func (w *World) goOn(t *Task) { w.After(0, func() { w.resume(t) }) }
-
-func (w *World) resume(t *Task) {
+// Continue runs a task that is away until it calls Suspend, goes back or ends.
+func (t *Task) Continue() {
 	c := t.on
-	w.current = t
 	c.resume()
-	w.current = nil
 	switch {
 	case c.over:
 		t.loop.keepCoroutine(c)
@@ -228,80 +67,8 @@ func (w *World) resume(t *Task) {
 	}
 }
 
-func (w *World) spawn(l *Loop, of *sync.WaitGroup, f func()) {
-	w.spawned[of]++
-	t := &Task{loop: l, away: true, on: l.takeCoroutine()}
-	t.on.task = t
-	t.turn = func(*Task) bool {
-		f()
-		if w.spawned[of]--; w.spawned[of] == 0 {
-			delete(w.spawned, of)
-		}
-		return false
-	}
-	l.mu.Lock()
-	l.link(t)
-	l.mu.Unlock()
-	w.goOn(t)
-}
-
-func (w *World) join(of *sync.WaitGroup) {
-	ended := func() bool { return w.spawned[of] == 0 }
-	if ready := 0; !ended() {
-		w.wait(&waiting{ended: ended}, Forever, &ready)
-	}
-}
-
-func (w *World) onEnd(ctx context.Context, f func()) (stop func() bool) {
-	x := &waiting{on: []<-chan struct{}{ctx.Done()}, then: func(int) { w.After(0, f) }}
-	if at, limited := ctx.Deadline(); limited {
-		x.late = w.After(time.Until(at)+1, func() {}) // by then the context's own timer has ended it
-	}
-	w.waiting = append(w.waiting, x)
-	return func() bool { return w.drop(x) }
-}
-
-// Close lets go of the stacks. Run must have returned.
-func (w *World) Close() {
-	for _, l := range w.loops {
-		for l.hasWork() || !l.fallAsleep() {
-			l.step()
-		}
-		l.leastSpare = len(l.spare)
-		l.endUnused()
-	}
-}
-
-// A stepper is the poller of a World's loop.
-type stepper struct {
-	world *World
-	loop  *Loop
-	due   bool // the next round is among the events
-}
-
-func (s *stepper) wake() {
-	if !s.due {
-		s.due = true
-		s.world.After(0, func() {
-			s.due = false
-			s.loop.step()
-			if s.loop.hasWork() || !s.loop.fallAsleep() {
-				s.wake()
-			}
-		})
-	}
-}
-
-func (s *stepper) poll(bool, func(fd int, readable, writable, ending bool)) int { return 0 }
-func (s *stepper) add(int) error                                                { return errAgain }
-func (s *stepper) modify(int, bool) error                                       { return errAgain }
-func (s *stepper) close()                                                       {}
-
-// fail ends the program after a panic in a World: there it is a defect of what is tested.
-func (w *World) fail(reason any) {
-	fmt.Fprintf(os.Stderr, "%s\n", debug.Stack())
-	panic(reason)
-}
+// Suspend returns at the next Continue. The task itself calls it.
+func (t *Task) Suspend() { t.on.yield(struct{}{}) }
 
 // Simulated is a connection whose bytes are kept in memory. Write never waits.
 type Simulated interface {

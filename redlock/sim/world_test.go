@@ -1,4 +1,4 @@
-package loop
+package sim
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlock-proxy/redlock/loop"
 )
 
 // inWorld runs f in the World of a seed.
@@ -65,11 +67,11 @@ func TestWaits(t *testing.T) {
 			want int
 			took time.Duration
 		}{
-			{0, nil, Late, 0},
+			{0, nil, loop.Late, 0},
 			{-1, []<-chan struct{}{never, closed}, 1, 0},
-			{time.Second, []<-chan struct{}{nil, never}, Late, time.Second},
-			{Forever, []<-chan struct{}{never, nil, soon}, 2, 2 * time.Second},
-			{Forever, []<-chan struct{}{soon, closed}, 0, 2 * time.Second},
+			{time.Second, []<-chan struct{}{nil, never}, loop.Late, time.Second},
+			{loop.Forever, []<-chan struct{}{never, nil, soon}, 2, 2 * time.Second},
+			{loop.Forever, []<-chan struct{}{soon, closed}, 0, 2 * time.Second},
 		} {
 			if got, took := wait(row.d, row.on...), time.Since(began); got != row.want || took != row.took {
 				t.Errorf("%v: %d after %v, want %d after %v", row.d, got, took, row.want, row.took)
@@ -80,7 +82,7 @@ func TestWaits(t *testing.T) {
 		inWorld(t, 1, func(t *testing.T, w *World) { check(t, w.Wait, func(d time.Duration, f func()) { w.After(d, f) }) })
 	})
 	t.Run("real", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { check(t, (*Loop)(nil).Wait, (*Loop)(nil).After) })
+		synctest.Test(t, func(t *testing.T) { check(t, (*loop.Loop)(nil).Wait, (*loop.Loop)(nil).After) })
 	})
 }
 
@@ -138,7 +140,7 @@ func (c *toyConn) Take(p []byte) (n int, err error) {
 }
 
 type toyReceiver struct {
-	task *Task
+	task *loop.Task
 	got  string
 	end  error
 }
@@ -158,7 +160,7 @@ func TestATaskOfAWorldAsks(t *testing.T) {
 		}
 		socket.Resume()
 		began := time.Now()
-		r.task = l.Go(func(task *Task) bool {
+		r.task = l.Go(func(task *loop.Task) bool {
 			defer close(done)
 			socket.Write([]byte("a question"))
 			for r.got == "" {
@@ -173,7 +175,7 @@ func TestATaskOfAWorldAsks(t *testing.T) {
 			}
 			return false
 		})
-		w.Wait(Forever, done)
+		w.Wait(loop.Forever, done)
 		if took := time.Since(began); r.got != "A QUESTION" || !c.closed || took != time.Second+time.Millisecond {
 			t.Errorf("got %q after %v, closed: %v", r.got, took, c.closed)
 		}
