@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/tidwall/redcon"
-
 	"redlock-proxy/redlock/resp"
 )
 
@@ -319,15 +317,10 @@ func (d *Decoder) pass(end int) {
 	d.looked = d.at
 }
 
-// splitArray splits an array that measureArray accepted. If other bytes are in the
-// place of a \r\n, redcon refuses the array although Redis accepts it. Then splitArray
-// splits it itself.
+// splitArray splits an array that measureArray accepted.
 func (d *Decoder) splitArray(raw []byte) [][]byte {
 	if raw[1] == '-' || raw[1] == '0' {
 		return d.args[:0]
-	}
-	if complete, args, _, _, err := redcon.ReadNextCommand(raw, d.args[:0]); complete && err == nil {
-		return args
 	}
 	args := d.args[:0]
 	line := bytes.IndexByte(raw, '\r')

@@ -7,7 +7,7 @@ const fastPathArgs = 64
 // splitFast is the fast path. It splits the command at the front of frame if the
 // command is complete, within the limits, and in the one form that clients really send.
 // Nearly all commands are. One pass without state is enough; measuring a command and
-// splitting it with redcon takes twice as long. If splitFast returns 0, nothing is
+// then splitting it takes twice as long. If splitFast returns 0, nothing is
 // decided: measureArray then applies all of Redis's rules.
 func (d *Decoder) splitFast(frame []byte) (size int) {
 	mostArgs, mostBytes := min(d.limits.Multibulk, fastPathArgs), d.limits.Bulk

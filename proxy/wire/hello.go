@@ -84,19 +84,15 @@ func LogsIn(name string, args [][]byte) bool {
 // this release. id is the client's.
 func AppendHello(dst []byte, version Version, release string, id int64) []byte {
 	dst = AppendMapHeader(dst, 7, version)
-	dst = redcon.AppendBulkString(dst, "server")
-	dst = redcon.AppendBulkString(dst, "redis")
-	dst = redcon.AppendBulkString(dst, "version")
-	dst = redcon.AppendBulkString(dst, release)
-	dst = redcon.AppendBulkString(dst, "proto")
+	for _, text := range []string{"server", "redis", "version", release, "proto"} {
+		dst = redcon.AppendBulkString(dst, text)
+	}
 	dst = redcon.AppendInt(dst, int64(version.Number()))
 	dst = redcon.AppendBulkString(dst, "id")
 	dst = redcon.AppendInt(dst, id)
-	dst = redcon.AppendBulkString(dst, "mode")
-	dst = redcon.AppendBulkString(dst, "standalone")
-	dst = redcon.AppendBulkString(dst, "role")
-	dst = redcon.AppendBulkString(dst, "master")
-	dst = redcon.AppendBulkString(dst, "modules")
+	for _, text := range []string{"mode", "standalone", "role", "master", "modules"} {
+		dst = redcon.AppendBulkString(dst, text)
+	}
 	return redcon.AppendArray(dst, 0)
 }
 
