@@ -32,13 +32,13 @@ func (l *Loop) makeReady(s *Socket) {
 		s.inReady = true
 		switch {
 		case s.first.Load():
-			l.first = append(l.first, s)
+			l.first.add(s)
 		case s.toTheEnd:
-			l.last = append(l.last, s)
+			l.last.add(s)
 		case s.bringsMuch():
-			l.later = append(l.later, s)
+			l.later.add(s)
 		default:
-			l.ready = append(l.ready, s)
+			l.ready.add(s)
 		}
 	}
 }

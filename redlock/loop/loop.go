@@ -38,28 +38,24 @@ type Loop struct {
 	tasks    *Task // all that have not ended
 
 	// Only the loop uses these.
-	connections  []*Socket // by descriptor
-	pumps        map[*Socket]struct{}
-	told         func(fd int, readable, writable, ending bool) // event, as one value
-	leaving      int                                           // sockets that are closed and still send
-	first        []*Socket                                     // with bytes to read, and ReadFirst
-	ready        []*Socket                                     // with bytes to read, and bringing little
-	later        []*Socket                                     // with bytes to read, and bringing much
-	last         []*Socket                                     // with an end or an error, as the kernel says
-	calm         int                                           // rounds since ready was not empty, at most calmRounds
-	readingFirst batch[*Socket]
-	reading      batch[*Socket]
-	readingLater batch[*Socket]
-	readingLast  batch[*Socket]
-	funcs        batch[func()]
-	turns        batch[*Task]
-	turnsLater   batch[*Task] // of tasks that give way
-	ends         batch[func()]
-	writing      batch[*Socket]
-	spare        []*coroutine
-	leastSpare   int // there were never fewer since endUnused
-	buf          [readSize]byte
-	watch        watch
+	connections []*Socket // by descriptor
+	pumps       map[*Socket]struct{}
+	told        func(fd int, readable, writable, ending bool) // event, as one value
+	leaving     int                                           // sockets that are closed and still send
+	first       line                                          // with bytes to read, and ReadFirst
+	ready       line                                          // with bytes to read, and bringing little
+	later       line                                          // with bytes to read, and bringing much
+	last        line                                          // with an end or an error, as the kernel says
+	calm        int                                           // rounds since ready was not empty, at most calmRounds
+	funcs       batch[func()]
+	turns       batch[*Task]
+	turnsLater  batch[*Task] // of tasks that give way
+	ends        batch[func()]
+	writing     batch[*Socket]
+	spare       []*coroutine
+	leastSpare  int // there were never fewer since endUnused
+	buf         [readSize]byte
+	watch       watch
 
 	helpers sync.WaitGroup // goroutines of tasks that left, of pumps, and of logging
 	buffers sync.Pool      // of *buffer
@@ -98,6 +94,15 @@ func (b *batch[T]) pop() (item T, ok bool) {
 }
 
 func (b *batch[T]) isEmpty() bool { return b.next == len(b.items) }
+
+// A line is sockets that wait to be read.
+type line struct {
+	queued []*Socket
+	batch  batch[*Socket]
+}
+
+func (w *line) add(s *Socket) { w.queued = append(w.queued, s) }
+func (w *line) isEmpty() bool { return len(w.queued) == 0 && w.batch.isEmpty() }
 
 // New makes a loop. The caller must call Run. It fails only if there are no descriptors left.
 func New(log *slog.Logger) (*Loop, error) {
@@ -280,8 +285,7 @@ func (l *Loop) await() {
 
 // hasWork tells whether the rounds before left something.
 func (l *Loop) hasWork() bool {
-	return len(l.first)+len(l.ready)+len(l.later)+len(l.last) > 0 ||
-		!l.readingFirst.isEmpty() || !l.reading.isEmpty() || !l.readingLater.isEmpty() || !l.readingLast.isEmpty() ||
+	return !l.first.isEmpty() || !l.ready.isEmpty() || !l.later.isEmpty() || !l.last.isEmpty() ||
 		!l.funcs.isEmpty() || !l.turns.isEmpty() || !l.turnsLater.isEmpty() || !l.ends.isEmpty() || !l.writing.isEmpty()
 }
 
@@ -296,13 +300,13 @@ func (l *Loop) fallAsleep() bool {
 // readAll reads once from each socket that is ready, within the bounds of a round.
 func (l *Loop) readAll() {
 	l.calm = min(l.calm+1, calmRounds)
-	if len(l.ready) > 0 || !l.reading.isEmpty() {
+	if !l.ready.isEmpty() {
 		l.calm = 0
 	}
-	l.readSome(&l.readingFirst, &l.first, mostFirst)
-	l.readSome(&l.reading, &l.ready, mostReads)
-	l.readSome(&l.readingLater, &l.later, laterReads(l.calm))
-	l.readSome(&l.readingLast, &l.last, mostLast)
+	l.readSome(&l.first, mostFirst)
+	l.readSome(&l.ready, mostReads)
+	l.readSome(&l.later, laterReads(l.calm))
+	l.readSome(&l.last, mostLast)
 }
 
 // laterReads is the number of sockets that bring much from which a round reads. Many cost less
@@ -314,10 +318,10 @@ func laterReads(calm int) int {
 	return mostLater
 }
 
-func (l *Loop) readSome(from *batch[*Socket], ready *[]*Socket, most int) {
-	from.refill(ready)
+func (l *Loop) readSome(from *line, most int) {
+	from.batch.refill(&from.queued)
 	for range most {
-		s, ok := from.pop()
+		s, ok := from.batch.pop()
 		if !ok {
 			return
 		}
@@ -363,7 +367,7 @@ func (l *Loop) runLater() {
 		}
 		l.resume(t)
 		if n%fewTurns == 0 {
-			if l.poll.poll(false, l.told); len(l.ready) > 0 {
+			if l.poll.poll(false, l.told); !l.ready.isEmpty() {
 				return
 			}
 		}
