@@ -236,10 +236,7 @@ func TestTimelineADefectBeforeTheBallotPassesTheTurnOn(t *testing.T) {
 			l.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: second})
 		},
 		"extend": func(t *testing.T, l *Locker) { l.Extend(t.Context(), ExtendRequest{Key: []byte(key), TTL: second}) },
-		"swap": func(t *testing.T, l *Locker) {
-			l.Swap(t.Context(), SwapRequest{Key: []byte(key), Value: []byte(tokenA)})
-		},
-		"run": func(t *testing.T, l *Locker) { l.Run(t.Context(), r) },
+		"run":    func(t *testing.T, l *Locker) { l.Run(t.Context(), r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {

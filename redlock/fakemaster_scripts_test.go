@@ -47,7 +47,6 @@ func init() {
 		renew.Script:         {"renew.lua", (*fakeMaster).runRenew},
 		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
 		effect.UndoScript:    {"undo.lua", (*fakeMaster).runUndo},
-		swapScript:           {"swap.lua", (*fakeMaster).runSwap},
 		scriptOf(master.AppendMark(nil, roster.Write{}, 0)):                     {"mark.lua", (*fakeMaster).runMark},
 		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.EditAll}, 0)): {"edit.lua", (*fakeMaster).runEdit},
 		scriptOf(master.AppendRaise(nil, 0, 0)):                                 {"raise.lua", (*fakeMaster).runRaise},
@@ -170,15 +169,6 @@ func (m *fakeMaster) runDeleteAnyway(db int, key []byte, _ [][]byte) []byte {
 	_, ok := m.find(db, key)
 	delete(m.dbs[db], string(key))
 	return replyBool(ok)
-}
-
-func (m *fakeMaster) runSwap(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) {
-		return replyInteger(0)
-	}
-	m.store(db, key, entry{value: string(argv[1])})
-	return replyInteger(1)
 }
 
 func (m *fakeMaster) runTakeIfFree(db int, key []byte, argv [][]byte) []byte {
@@ -429,7 +419,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 				{stream.ReleaseScript, "v", "-1"}, {stream.ReleaseScript, "v", "-2"}, {stream.ReleaseScript, "v", "50000"}, {stream.ReleaseScript, "v", "70000"},
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
 				{renew.Script, "v", "50000", "string"}, {renew.Script, "v", "70000", "string"},
-				{deleteScript, "dump", payload}, {swapScript, "v", "w"},
+				{deleteScript, "dump", payload},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"}, {deleteAnyway}, {extendIfMine, "v", "50000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)

@@ -7,8 +7,6 @@ import _ "embed"
 var (
 	//go:embed persist.lua
 	persistScript string
-	//go:embed swap.lua
-	swapScript string
 	//go:embed delete.lua
 	deleteScript string
 )

@@ -321,7 +321,7 @@ func (c *simClient) legacyRound(l *Locker) {
 	if o.Verdict == Lost {
 		seen := c.ask(context.Background(), func(ctx context.Context) Outcome { return l.Get(ctx, 0, c.lock) })
 		if seen.Verdict == Lost {
-			// Racing swaps may have left no value on a quorum, for ever.
+			// Writes that crossed may have left no value on a quorum, until the copies are made equal.
 			if c.stuck++; c.stuck > 20 {
 				c.abandon()
 			}
@@ -331,9 +331,9 @@ func (c *simClient) legacyRound(l *Locker) {
 		}
 		value, end = stamp()
 		o = c.ask(context.Background(), func(ctx context.Context) Outcome {
-			return l.Swap(ctx, SwapRequest{Key: c.lock, Value: []byte(value), Expected: seen.Value})
+			return l.Run(ctx, RunRequest{Keys: [][]byte{c.lock}, Args: bytesOf([]string{"GETSET", string(c.lock), value})})
 		})
-		if o.Verdict != Won || o.Value != nil && !bytes.Equal(o.Value, seen.Value) {
+		if old, is := resp.ParseBulk(o.Reply); o.Verdict != Won || is && !bytes.Equal(old, seen.Value) {
 			return
 		}
 		c.s.history.count(func(n *simCounts) { n.gotBy++ })

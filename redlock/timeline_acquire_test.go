@@ -282,7 +282,6 @@ func TestTimelineWhatIsNotTriedForAClientThatSendsNoMoreIsUnknown(t *testing.T) 
 			"acquire":     w.locker.Acquire(gone, AcquireRequest{Key: k, Value: []byte(tokenA), TTL: 10 * second}),
 			"acquire GET": w.locker.Acquire(gone, AcquireRequest{Key: k, Value: []byte(tokenA), TTL: 10 * second, Get: true}),
 			"extend":      w.locker.Extend(gone, ExtendRequest{Key: k, TTL: 10 * second}),
-			"swap":        w.locker.Swap(gone, SwapRequest{Key: k, Value: []byte(tokenA)}),
 			"run":         w.locker.Run(gone, RunRequest{Keys: [][]byte{k}, Args: bytesOf([]string{"HSET", key, "f", "v"})}),
 			"token":       w.locker.Token(gone, TokenRequest{Key: k, Value: []byte(tokenA)}),
 		} {

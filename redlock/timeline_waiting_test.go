@@ -48,7 +48,7 @@ func TestTimelineAClientThatGoesWhileItWaitsAsksNobody(t *testing.T) {
 			return l.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenB), TTL: second})
 		},
 		"GETSET": func(ctx context.Context, l *Locker) Outcome {
-			return l.Swap(ctx, SwapRequest{Key: []byte(key), Value: []byte(tokenB)})
+			return l.Run(ctx, RunRequest{Keys: [][]byte{[]byte(key)}, Args: bytesOf([]string{"GETSET", key, tokenB})})
 		},
 		"PEXPIRE": func(ctx context.Context, l *Locker) Outcome {
 			return l.Extend(ctx, ExtendRequest{Key: []byte(key), TTL: second})

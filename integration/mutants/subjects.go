@@ -46,9 +46,9 @@ var subjects = []subject{
 	{dir: "redlock/notify", judges: []string{"redlock/notify", "redlock"}, functions: []string{"Hub.decide", "Hub.lose", "Subscriber.want", "heard.begin", "heard.count", "heard.wait"}},
 	{dir: "redlock/script", judges: []string{"redlock/script", "redlock"}, functions: []string{"Recognise", "trial.spares"}},
 	{dir: "redlock", judges: []string{"redlock"}, functions: []string{
-		"Locker.Acquire", "Locker.Extend", "Locker.Swap", "Locker.acquireInTurn", "Locker.extendMissed", "Locker.extendOnce",
+		"Locker.Acquire", "Locker.Extend", "Locker.acquireInTurn", "Locker.extendMissed", "Locker.extendOnce",
 		"Locker.release", "Locker.releaseValue", "acquisition.Keep", "acquisition.askOnce", "acquisition.takeBack", "lookAnswer.goesOnAs",
-		"SwapRequest.another", "looks.deletable",
+		"looks.deletable",
 	}},
 	{dir: "proxy/lock", judges: []string{"proxy/lock", "proxy"}},
 	{dir: "proxy/lease", judges: []string{"proxy/lease", "proxy"}},

@@ -102,8 +102,7 @@ type Handler struct {
 	vouched   *vouched                       // an earlier login that the upstream has yet to confirm
 	client    upstream.ClientState
 	replies   wire.ReplyMode
-	lockReply []byte // the last reply of the masters; its buffer is reused
-	lastRead  lock.LastReads
+	lockReply []byte                       // the last reply of the masters; its buffer is reused
 	leases    atomic.Pointer[lease.Holder] // nil until locks may need leases
 	multi     multi
 	tracking  pubsub.Tracking

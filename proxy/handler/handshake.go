@@ -7,7 +7,6 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
@@ -145,7 +144,6 @@ func (h *Handler) reset() {
 	h.replies = wire.ReplyMode{}
 	h.monitoring = false
 	h.endTransaction()
-	h.lastRead = lock.LastReads{}
 	h.Reply(wire.Reset)
 	h.arrived()
 }

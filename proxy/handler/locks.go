@@ -58,7 +58,7 @@ func (h *Handler) askBeside(key []byte, call lock.Command) {
 
 // lockCommand is a command of the client for the masters. The client's leases are missing.
 func (h *Handler) lockCommand(args [][]byte, to route.Route) lock.Command {
-	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Client: h, From: h.entry}
+	return lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, Client: h, From: h.entry}
 }
 
 // runOnLocks runs a command on the masters. The reply is valid until the next call.

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"redlock-proxy/proxy/lease"
@@ -102,15 +103,18 @@ func (p *Plane) acquireInThePast(ctx context.Context, call Command, c setCommand
 	return answer{kind: redlock.KindRead, outcome: o, reads: readsStatus}
 }
 
-// swap carries out GETSET, and SET GET without NX.
+// swap carries out GETSET, and SET GET without NX, as an examined run.
 func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
-	request := redlock.SwapRequest{
-		DB: call.DB, Key: call.Args[1], Value: call.Args[2],
-		TTL: p.ttl(call, c), KeepTTL: c.keepTTL, OnlyExisting: c.onlyPresent,
-		Expected: call.LastReads.Take(call.DB, call.Args[1]),
+	args, ttl := c.relative(call.Args), p.ttl(call, c)
+	if c.ttl == 0 && ttl > 0 { // the rule's default_ttl
+		args = [][]byte{[]byte("SET"), call.Args[1], call.Args[2], []byte("GET"), []byte("PX"), strconv.AppendInt(nil, ttl.Milliseconds(), 10)}
+		if c.onlyPresent {
+			args = append(args, []byte("XX"))
+		}
 	}
-	o := p.Locker.Swap(ctx, request)
-	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL, keepsTTL: request.KeepTTL}
+	a := p.run(ctx, call, args)
+	a.kind, a.ttl, a.keepsTTL = redlock.KindSwap, ttl, c.keepTTL
+	return a
 }
 
 // release deletes the command's one key. If the reply has the key's value, a key that is no

@@ -66,7 +66,6 @@ func (f *fakeLocker) Extend(_ context.Context, r redlock.ExtendRequest) redlock.
 func (f *fakeLocker) Renew(_ context.Context, r redlock.RenewRequest) redlock.Outcome {
 	return f.ask(r)
 }
-func (f *fakeLocker) Swap(_ context.Context, r redlock.SwapRequest) redlock.Outcome { return f.ask(r) }
 func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome {
 	o := f.ask(r)
 	if f.deleted != "" {
@@ -121,11 +120,6 @@ func describeRequest(request any) string {
 		words = append(words, "extend", r.DB, string(r.Key), r.TTL)
 		flag(r.Persist, "persist")
 		flag(r.Condition != "", "if "+r.Condition)
-	case redlock.SwapRequest:
-		words = append(words, "swap", r.DB, string(r.Key), string(r.Value), r.TTL)
-		flag(r.KeepTTL, "keepttl")
-		flag(r.OnlyExisting, "existing")
-		flag(r.Expected != nil, "expecting "+string(r.Expected))
 	case redlock.TokenRequest:
 		words = append(words, "token", r.DB, string(r.Key), string(r.Value))
 	case redlock.RunRequest:

@@ -179,9 +179,6 @@ func (p *Plane) getKeys(ctx context.Context, call Command) answer {
 	if a.outcome.Verdict == redlock.NoQuorum {
 		return a
 	}
-	for i, key := range keys {
-		call.LastReads.Remember(call.DB, key, outcomes[i].Value)
-	}
 	for _, o := range eachOf(outcomes, which) {
 		a.values = append(a.values, o.Value)
 	}

@@ -69,7 +69,7 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 		{"EVAL script 1 k", leaseEffect(redlock.KeyReplaced, "", ttl), true, 0},
 		{"EVAL script 1 k", leaseEffect(redlock.KeyDeleted, "", 0), true, 0},
 		{"SET k w XX PX 100", leaseEffect(redlock.KeyReplaced, "", ttl), true, 0},
-		{"GETSET k w", fakeLockerValue(redlock.Won, "v"), true, 0},
+		{"GETSET k w", leaseEffect(redlock.KeyReplaced, "", 0), true, 0},
 		{"DEL k", fakeLockerWon, true, 0},
 		{"DEL k", fakeLockerNoQuorum, true, 1}, // until its TTL is over
 		{"DEL j k", fakeLockerWon, true, 0},

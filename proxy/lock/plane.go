@@ -25,7 +25,6 @@ type Locker interface {
 	Exists(ctx context.Context, db int, key []byte) redlock.Outcome
 	TTL(ctx context.Context, r redlock.TTLRequest) redlock.Outcome
 	Extend(ctx context.Context, r redlock.ExtendRequest) redlock.Outcome
-	Swap(ctx context.Context, r redlock.SwapRequest) redlock.Outcome
 	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
 	Token(ctx context.Context, r redlock.TokenRequest) redlock.Outcome
 	Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, redlock.Outcome)
@@ -57,14 +56,13 @@ type Plane struct {
 
 // Command is a command on lock keys. The plane does not keep its slices.
 type Command struct {
-	DB        int
-	Args      [][]byte       // at least the name
-	Route     route.Route    // the places of its keys
-	Version   wire.Version   // of the protocol that the client speaks
-	LastReads *LastReads     // of the client; nil: no reads are remembered
-	Client    slog.LogValuer // the sender, for the log; may be nil
-	From      *events.Client // the sender, for the journal; may be nil
-	Leases    *lease.Holder  // of the client; nil: the locks that it takes get no leases
+	DB      int
+	Args    [][]byte       // at least the name
+	Route   route.Route    // the places of its keys
+	Version wire.Version   // of the protocol that the client speaks
+	Client  slog.LogValuer // the sender, for the log; may be nil
+	From    *events.Client // the sender, for the journal; may be nil
+	Leases  *lease.Holder  // of the client; nil: the locks that it takes get no leases
 }
 
 // Name is the name in the command's specification, or empty if it has none.
@@ -113,7 +111,7 @@ func (p *Plane) Parks(call Command) bool {
 
 // Overlaps tells whether Do may run beside other commands of the same client on other keys: Parks is
 // true, and the command neither reads nor changes anything but one key. Such are an acquire and a
-// release by a script that certainly is one. LastReads is not used then. An acquire that may wait for
+// release by a script that certainly is one. An acquire that may wait for
 // its lock holds up what comes behind it: the client would learn too late of a lock that it got.
 func (p *Plane) Overlaps(call Command) bool {
 	args := call.Args
@@ -221,11 +219,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		}
 		return answer{kind: redlock.KindToken, outcome: o, reads: readsNumber}
 	case "get":
-		o := p.Locker.Get(ctx, call.DB, call.Args[1])
-		if o.Verdict != redlock.NoQuorum {
-			call.LastReads.Remember(call.DB, call.Args[1], o.Value)
-		}
-		return answer{kind: redlock.KindRead, outcome: o, reads: readsValue}
+		return answer{kind: redlock.KindRead, outcome: p.Locker.Get(ctx, call.DB, call.Args[1]), reads: readsValue}
 	case "mget":
 		return p.getKeys(ctx, call)
 	case "exists", "touch":

@@ -71,12 +71,10 @@ func TestCommandsBecomeRequests(t *testing.T) {
 		{"SETNX k v", fakeLockerWon, "acquire 0 k v 0s", ":1\r\n", "acquire won"},
 		{"SETNX k v", fakeLockerLost, "acquire 0 k v 0s", ":0\r\n", "acquire lost"},
 
-		{"GETSET k v", fakeLockerValue(redlock.Won, "old"), "swap 0 k v 0s", "$3\r\nold\r\n", "swap won"},
-		{"GETSET k v", fakeLockerWon, "swap 0 k v 0s", "$-1\r\n", "swap won"},
-		{"GETSET k v", fakeLockerValue(redlock.Lost, "another"), "swap 0 k v 0s", "$7\r\nanother\r\n", "swap lost"},
-		{"GETSET k v", fakeLockerRefused, "swap 0 k v 0s", wrongType, "swap error"},
-		{"SET k v GET XX KEEPTTL", fakeLockerValue(redlock.Won, ""), "swap 0 k v 0s keepttl existing", "$0\r\n\r\n", "swap won"},
-		{"SET k v EX 3 GET", fakeLockerWon, "swap 0 k v 3s", "$-1\r\n", "swap won"},
+		{"GETSET k v", fakeLockerReply("$3\r\nold\r\n"), "run 0 [GETSET k v] on [k]", "$3\r\nold\r\n", "swap won"},
+		{"GETSET k v", fakeLockerNoQuorum, "run 0 [GETSET k v] on [k]", noQuorum, "swap noquorum"},
+		{"SET k v GET XX KEEPTTL", fakeLockerReply("$0\r\n\r\n"), "run 0 [SET k v GET XX KEEPTTL] on [k]", "$0\r\n\r\n", "swap won"},
+		{"SET k v EX 3 GET", fakeLockerReply("$-1\r\n"), "run 0 [SET k v EX 3 GET] on [k]", "$-1\r\n", "swap won"},
 		{"SET k v GET EXAT 5", fakeLockerValue(redlock.Won, "old"), "release 0 k get", "$3\r\nold\r\n", "release won"},
 
 		{"SET k v GET EX 0", fakeLockerWon, "", "-ERR invalid expire time in 'set' command\r\n", "swap error"},
@@ -211,8 +209,9 @@ func TestDefaultTTL(t *testing.T) {
 		"SET short:a v NX":          "acquire 0 short:a v 30s",
 		"SET short:a v NX KEEPTTL":  "acquire 0 short:a v 30s",
 		"SET short:a v NX PX 5":     "acquire 0 short:a v 5ms",
-		"GETSET short:a v":          "swap 0 short:a v 30s",
-		"SET short:a v GET KEEPTTL": "swap 0 short:a v 0s keepttl",
+		"GETSET short:a v":          "run 0 [SET short:a v GET PX 30000] on [short:a]",
+		"SET short:a v XX GET":      "run 0 [SET short:a v GET PX 30000 XX] on [short:a]",
+		"SET short:a v GET KEEPTTL": "run 0 [SET short:a v GET KEEPTTL] on [short:a]",
 		"SETNX long v":              "acquire 0 long v 0s",
 	} {
 		p := newFakeLockerPlane(nil, rules...)
@@ -316,55 +315,6 @@ func TestUndecidedCommandsAreLogged(t *testing.T) {
 	})
 	if log := p.log.String(); strings.Count(log, line+"set ") != 1 || strings.Contains(log, "secret") {
 		t.Errorf("want one line and no value:\n%s", log)
-	}
-}
-
-// TestExpectedValue: a GETSET passes on the value that its session last read from the
-// key.
-func TestExpectedValue(t *testing.T) {
-	stored := map[string]string{"k": "1", "l": "2"}
-	p := newFakeLockerPlane(func(request any) redlock.Outcome {
-		get, ok := request.(fakeLockerGet)
-		if ok && stored[get.Key.(string)] == "undecided" {
-			return fakeLockerNoQuorum
-		}
-		if ok && stored[get.Key.(string)] != "" {
-			return fakeLockerValue(redlock.Won, stored[get.Key.(string)])
-		}
-		return fakeLockerLost
-	})
-	memory := new(LastReads)
-	ask := func(db int, line string) string {
-		t.Helper()
-		call := fakeLockerCall(line)
-		call.DB, call.LastReads = db, memory
-		before := len(p.locker.asked)
-		p.Do(t.Context(), nil, call)
-		return describeRequest(p.locker.asked[before])
-	}
-	expect := func(got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("asked %q, want %q", got, want)
-		}
-	}
-	expect(ask(0, "GETSET k v"), "swap 0 k v 0s")
-	ask(0, "GET k")
-	expect(ask(1, "GETSET k v"), "swap 1 k v 0s") // another database's key
-	expect(ask(0, "SET k v GET"), "swap 0 k v 0s expecting 1")
-	expect(ask(0, "GETSET k v"), "swap 0 k v 0s") // used up
-	ask(0, "MGET k l absent")
-	expect(ask(0, "GETSET l v"), "swap 0 l v 0s expecting 2")
-	expect(ask(0, "GETSET absent v"), "swap 0 absent v 0s")
-	stored["k"] = ""
-	ask(0, "GET k")
-	expect(ask(0, "GETSET k v"), "swap 0 k v 0s")        // seen to be gone since
-	for _, read := range []string{"GET l", "MGET k l"} { // undecided reads show nothing
-		ask(0, "GET l")
-		stored["l"] = "undecided"
-		ask(0, read)
-		stored["l"] = "2"
-		expect(ask(0, "GETSET l v"), "swap 0 l v 0s expecting 2")
 	}
 }
 
