@@ -231,13 +231,13 @@ func TestTimelineACopyWithAMisreadExpiryIsMended(t *testing.T) {
 }
 
 // A client that was refused may release at once, also where its late grant is not undone
-// yet. That master finds the grant, the others find nothing, and nothing is put back.
-func TestTimelineAReleaseOfALateGrantIsNotPutBack(t *testing.T) {
+// yet. That master finds the grant, and the others find nothing. What is put back is mended.
+func TestTimelineAReleaseOfALateGrantIsMended(t *testing.T) {
 	onTimeline(t, "no no no no ok@30ms", func(t *testing.T, w *timeline) {
 		wantReply(t, w.eval(takeIfFree, tokenA, "10000"), ":0\r\n")
 		wantReply(t, w.eval(compareAndDelete+"\n--\\", tokenA), ":0\r\n") // it is examined
-		w.elapse(second)
-		w.wantValues("X X X X -")
+		w.elapse(4 * second)
+		w.wantValues("X X X X X")
 	})
 }
 

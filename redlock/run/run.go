@@ -63,7 +63,6 @@ type Runner struct {
 	mender  *mend.Mender
 	retry   func() ballot.Retry
 	scripts knownScripts
-	revoked revoked
 }
 
 // New makes a Runner. retry returns the present settings for split votes.

@@ -93,17 +93,11 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		case did == effect.Created && won == nil && deleted.byQuorum(b, k, i, before, timeout):
 			u.mender.Mend(r.DB, string(r.Keys[k])) // what was put back elsewhere
 			continue
-		case did == effect.Created && u.revoked.since(b.Started, copyOf(i, r.DB, r.Keys[k], due)):
-			continue
 		case did == effect.Created:
 			putBack(s, r.Keys[k], due, after, now)
-			if won != nil { // a quorum does not have this copy
-				u.mender.Mend(r.DB, string(r.Keys[k]))
-			}
+			// Maybe nobody holds it: a quorum does not have this copy, or it was a late grant that is being undone.
+			u.mender.Mend(r.DB, string(r.Keys[k]))
 		case did.Wrote():
-			if did == effect.Deleted {
-				u.revoked.add(copyOf(i, r.DB, r.Keys[k], after), now)
-			}
 			if after.Now-before.Now > resp.ExpiryTolerance { // a master that was held up misread its expiry, so the undo may spare the copy
 				u.mender.Mend(r.DB, string(r.Keys[k]))
 			}

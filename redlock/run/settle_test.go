@@ -3,7 +3,6 @@ package run
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
@@ -67,33 +66,5 @@ func TestWhatAScriptDidIsRemembered(t *testing.T) {
 	}
 	if long := scripts.of(make([]byte, maxKnownScript+1), nil); !long.acquires.Load() {
 		t.Error("a script that is not remembered goes next")
-	}
-}
-
-// A release that came after an undo, and behind it on the stream, did not find the copy that
-// was undone. It found another one with the same content, which must be put back.
-func TestOnlyAnUndoBehindAReleaseExplainsItsDeletion(t *testing.T) {
-	var r revoked
-	undone := time.Now()
-	key, queue := []byte("lock:a"), effect.Image{Dump: []byte("a queue without TTL")}
-	c := copyOf(2, 0, key, queue)
-	r.add(c, undone)
-	if !r.since(undone.Add(-time.Millisecond), c) {
-		t.Error("an undo during the release does not count")
-	}
-	if r.since(undone.Add(time.Millisecond), c) {
-		t.Error("an undo from before the release counts")
-	}
-	if r.since(undone.Add(-time.Millisecond), copyOf(1, 0, key, queue)) {
-		t.Error("an undo on another master counts")
-	}
-	later := queue
-	later.PTTL = 60000
-	if r.since(undone.Add(-time.Millisecond), copyOf(2, 0, key, later)) {
-		t.Error("an undo of a copy with another expiry counts")
-	}
-	r.add(copyOf(2, 0, key, later), undone)
-	if !r.since(undone.Add(-time.Millisecond), c) {
-		t.Error("only the last undo counts")
 	}
 }
