@@ -62,7 +62,6 @@ var rooms = map[string]room{
 // testRooms may be imported only by tests, but by those of any room.
 var testRooms = map[string]room{
 	"livetest": {imports: []string{"resp"}},
-	"datatest": {},
 	"sim":      {imports: []string{"loop"}},
 }
 
@@ -139,6 +138,7 @@ func (s *survey) meets(room, imported string, isTest bool) string {
 	switch {
 	case imported == thisModule+"/integration/layer" && (isTest || ofTests): // it chooses which tests run
 	case imported == thisModule+"/integration/testca" && isTest: // it issues certificates
+	case imported == thisModule+"/integration/datatest" && isTest: // it runs tests that are data
 	case imported == thisModule+"/integration/child" && ofTests: // it ends a test's servers
 	case isRoom && !slices.Contains(r.imports, target) && !(isTest && forTests):
 		return "no arrow leads there"

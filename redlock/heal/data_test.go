@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/datatest"
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/datatest"
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/redlock/scan"
 )
 

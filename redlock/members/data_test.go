@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/redlock/datatest"
+	"redlock-proxy/integration/datatest"
 )
 
 // A question names a function and gives it records, between which are commas:

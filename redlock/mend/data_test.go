@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/redlock/datatest"
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"

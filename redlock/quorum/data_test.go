@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"redlock-proxy/redlock/datatest"
+	"redlock-proxy/integration/datatest"
 )
 
 // The questions name a rule, and give it either numbers or votes:
