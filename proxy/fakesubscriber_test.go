@@ -24,6 +24,8 @@ type fakeSubscriber struct {
 	masters *fakeMasters
 	hear    func(redlock.Event)
 	wants   map[string]bool // "channel NAME", "pattern NAME", "key NAME", "prefix NAME"
+	hearing sync.Mutex      // held while it hears
+	closed  bool
 }
 
 func (m *fakeMasters) configure(c *testConfig) {
@@ -66,6 +68,9 @@ func (s *fakeSubscriber) TrackPrefix(_ context.Context, prefix string) { s.ask(t
 func (s *fakeSubscriber) UntrackPrefix(prefix string)                  { s.ask(false, "prefix", prefix) }
 
 func (s *fakeSubscriber) Close() {
+	s.hearing.Lock()
+	s.closed = true
+	s.hearing.Unlock()
 	s.masters.mu.Lock()
 	defer s.masters.mu.Unlock()
 	delete(s.masters.subscribers, s)
@@ -73,38 +78,39 @@ func (s *fakeSubscriber) Close() {
 
 // publish is a message on the masters.
 func (m *fakeMasters) publish(channel, payload string) {
-	m.each(func(s *fakeSubscriber) {
+	m.tell(func(s *fakeSubscriber) (events []redlock.Event) {
 		if s.wants["channel "+channel] {
-			s.hear(redlock.Event{Kind: redlock.EventMessage, Channel: []byte(channel), Payload: []byte(payload)})
+			events = append(events, redlock.Event{Kind: redlock.EventMessage, Channel: []byte(channel), Payload: []byte(payload)})
 		}
 		for want, wanted := range s.wants {
 			if pattern, ok := strings.CutPrefix(want, "pattern "); ok && wanted && resp.GlobMatch(pattern, []byte(channel)) {
-				s.hear(redlock.Event{Kind: redlock.EventPatternMessage, Pattern: []byte(pattern), Channel: []byte(channel), Payload: []byte(payload)})
+				events = append(events, redlock.Event{Kind: redlock.EventPatternMessage, Pattern: []byte(pattern), Channel: []byte(channel), Payload: []byte(payload)})
 			}
 		}
+		return events
 	})
 }
 
 // change is a change of a key on the masters; "": nobody knows of which.
 func (m *fakeMasters) change(key string) {
-	m.each(func(s *fakeSubscriber) {
+	m.tell(func(s *fakeSubscriber) []redlock.Event {
 		if key == "" {
-			s.hear(redlock.Event{Kind: redlock.EventChanged})
-			return
+			return []redlock.Event{{Kind: redlock.EventChanged}}
 		}
 		wanted := s.wants["key "+key]
 		for want := range s.wants {
 			prefix, ok := strings.CutPrefix(want, "prefix ")
 			wanted = wanted || ok && s.wants[want] && strings.HasPrefix(key, prefix)
 		}
-		if wanted {
-			s.hear(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
+		if !wanted {
+			return nil
 		}
+		return []redlock.Event{{Kind: redlock.EventChanged, Key: []byte(key)}}
 	})
 }
 
 func (m *fakeMasters) gap() {
-	m.each(func(s *fakeSubscriber) { s.hear(redlock.Event{Kind: redlock.EventGap}) })
+	m.tell(func(*fakeSubscriber) []redlock.Event { return []redlock.Event{{Kind: redlock.EventGap}} })
 }
 
 func (m *fakeMasters) each(do func(*fakeSubscriber)) {
@@ -112,6 +118,25 @@ func (m *fakeMasters) each(do func(*fakeSubscriber)) {
 	defer m.mu.Unlock()
 	for s := range m.subscribers {
 		do(s)
+	}
+}
+
+// tell has each subscriber hear of some events, with no lock held that its methods need, except for Close.
+func (m *fakeMasters) tell(of func(*fakeSubscriber) []redlock.Event) {
+	all := map[*fakeSubscriber][]redlock.Event{}
+	m.each(func(s *fakeSubscriber) { all[s] = of(s) })
+	for s, events := range all {
+		s.tell(events)
+	}
+}
+
+func (s *fakeSubscriber) tell(events []redlock.Event) {
+	s.hearing.Lock()
+	defer s.hearing.Unlock()
+	for _, e := range events {
+		if !s.closed {
+			s.hear(e)
+		}
 	}
 }
 

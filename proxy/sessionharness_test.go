@@ -40,8 +40,7 @@ type fakeLocks struct {
 	mu       sync.Mutex
 	values   map[string]string
 	calls    []string
-	dbs      []int                // of calls
-	ends     map[string]time.Time // of values; others have no end
+	dbs      []int // of calls
 	stale    bool
 	entered  chan struct{} // one for each slow command begun
 	left     chan struct{} // one for each slow command that ended with its client
@@ -90,14 +89,6 @@ func (f *fakeLocks) Do(ctx context.Context, dst []byte, call lock.Command) []byt
 			return redcon.AppendBulkString(dst, value)
 		}
 		return wire.AppendNull(dst, call.Version)
-	case "pttl":
-		if _, held := f.values[first]; !held {
-			return append(dst, ":-2\r\n"...)
-		}
-		if end, ends := f.ends[first]; ends {
-			return redcon.AppendInt(dst, time.Until(end).Milliseconds())
-		}
-		return append(dst, ":-1\r\n"...)
 	case "mget":
 		dst = redcon.AppendArray(dst, len(call.Args)-1)
 		for _, key := range call.Args[1:] {

@@ -85,6 +85,10 @@ func (w *Writer) isFull() bool {
 	return len(w.later) > mostWaiting || w.to.IsFull()
 }
 
+// Backlog is the number of bytes that the client has not taken, with those that follow the upstream's value. The
+// caller holds the lock.
+func (w *Writer) Backlog() int { return len(w.later) + w.to.Waiting() }
+
 // Waiting, IsFull and WhenTaken are for the one who passes: the end of the value cannot wait for what
 // follows it.
 

@@ -196,6 +196,9 @@ func (h *Handler) Inspect(limits *config.Limits) {
 	}()
 	h.endIfOutdated()
 	l := h.listener.Load()
+	if l != nil {
+		l.GiveBack()
+	}
 	waits := l != nil && l.Any() || h.holdsLeases()
 	h.Session.Inspect(limits, h.login.Load() == loginRequired, waits)
 }

@@ -110,10 +110,10 @@ func (h *Handler) maySubscribe(of wire.Family, names []string) bool {
 	count, size := 0, 0
 	l := h.listener.Load()
 	if l != nil {
-		count = l.Asked()
+		count = l.Len()
 	}
 	for _, name := range names {
-		if (l == nil || !l.Asks(of, name)) && h.carriesWakeUps(of, name) {
+		if (l == nil || !l.Has(of, name)) && h.carriesWakeUps(of, name) {
 			count++
 			size += len(name) + pubsub.NameOverhead
 		}
@@ -133,15 +133,8 @@ func (h *Handler) maySubscribe(of wire.Family, names []string) bool {
 // client gets no message before its own confirmation.
 func (h *Handler) listenTo(of wire.Family, names []string) {
 	l := h.listen()
-	var missing []string
-	for _, name := range names {
-		if h.carriesWakeUps(of, name) && l.Expect(of, name) {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		h.Busy(func() { l.Ask(h.Context(), of, missing...) })
-	}
+	heard := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !h.carriesWakeUps(of, name) })
+	h.Busy(func() { l.Subscribe(h.Context(), of, heard) })
 }
 
 // listen returns the Listener, and starts one if there is none.
@@ -170,7 +163,7 @@ func (h *Handler) stopListening() {
 // unsubscribeUnwanted ends the subscriptions at the masters that the client has ended. No reply
 // may be pending, so that every confirmation has been seen.
 func (h *Handler) unsubscribeUnwanted() {
-	if l := h.listener.Load(); l != nil && l.UnsubscribeUnwanted() {
+	if l := h.listener.Load(); l != nil && l.Unsubscribe() {
 		h.stopListening()
 	}
 }

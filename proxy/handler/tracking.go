@@ -67,29 +67,20 @@ func (h *Handler) track(next *pubsub.Mode) {
 	}
 	if !h.tracking.OfMasters() {
 		if l := h.listener.Load(); l != nil {
-			l.Track(nil)
-			l.ForgetKeys()
+			l.Track(h.Context(), nil)
 			h.unsubscribeUnwanted()
 		}
 		return
 	}
 	l := h.listen()
-	l.Track(next)
-	if !next.Broadcast {
-		return
-	}
-	prefixes := next.Prefixes
-	if len(prefixes) == 0 {
-		prefixes = []string{""}
-	}
-	h.Busy(func() { l.TrackPrefixes(h.Context(), prefixes) })
+	h.Busy(func() { l.Track(h.Context(), next) })
 }
 
 // trackLocks reports lock commands that are about to be sent to the masters. The busy timer
 // may own the client meanwhile.
 func (h *Handler) trackLocks(calls ...lock.Command) {
 	if l := h.listener.Load(); l != nil && h.tracking.OfMasters() {
-		h.tracking.Begin(h.Context(), l, calls)
+		l.Begin(h.Context(), calls, h.tracking.Remembers())
 	}
 }
 
@@ -100,9 +91,9 @@ func (h *Handler) tracked(name string) {
 	if t.Mode == nil {
 		return
 	}
-	if l := h.listener.Load(); l != nil && t.Answered(l, h.lockReply) {
+	if l := h.listener.Load(); l != nil && l.IsBusy() {
 		h.Flush()
-		t.Replied(l)
+		l.Replied(h.lockReply)
 	}
 	if !h.inTransaction() && !strings.HasPrefix(name, "client") {
 		t.Caching = false

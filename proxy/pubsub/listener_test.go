@@ -16,6 +16,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/events"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
@@ -52,13 +53,11 @@ type fixture struct {
 	values map[string]string // what Peek finds
 }
 
-func (x *fixture) peek(_ context.Context, _ int, name, key string) []byte {
+func (x *fixture) peek(_ context.Context, _ int, _, key string) []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	value, held := x.values[key]
 	switch {
-	case name == "PTTL":
-		return []byte(":-1\r\n")
 	case !held:
 		return []byte("$-1\r\n")
 	}
@@ -79,7 +78,7 @@ func listen(t *testing.T) *fixture {
 	}
 	active := config.NewActive(&config.Settings{
 		Config: &config.Config{Limits: config.Limits{Memory: 1 << 30, Output: 1 << 20}},
-		Router: &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}},
+		Router: &route.Router{Table: route.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}},
 	})
 	env := session.NewEnv(active, meter, slog.New(slog.DiscardHandler), proxytest.Loop(t))
 	near, far := net.Pipe()
@@ -156,34 +155,40 @@ func (x *fixture) awaitEnd(why session.Reason) {
 	}
 }
 
+// subscribe has the client subscribe to a channel.
+func (x *fixture) subscribe(channel string) {
+	x.l.Subscribe(x.t.Context(), wire.FamilyChannel, []string{channel})
+	x.confirm(true, channel)
+}
+
 // A message reaches a client only between the confirmations of SUBSCRIBE and
 // UNSUBSCRIBE.
 func TestMessagesComeBetweenConfirmations(t *testing.T) {
 	x := listen(t)
-	x.publish("a", "before the command")
-	if !x.l.Expect(wire.FamilyChannel, "a") || x.l.Expect(wire.FamilyChannel, "a") {
+	for range 2 {
+		x.l.Subscribe(t.Context(), wire.FamilyChannel, []string{"a"})
+	}
+	if len(x.source.asked) != 1 {
 		t.Error("the masters must be asked exactly once")
 	}
-	x.l.Ask(t.Context(), wire.FamilyChannel, "a")
+	x.publish("a", "before the confirmation")
 	x.confirm(true, "a")
 	x.publish("b", "of another channel")
 	x.publish("a", "1")
 	x.expect("message", "a", "1")
-	x.session.Writer().Lock()
-	x.publish("a", "while it ends")
-	x.l.Confirm(wire.Confirmation{Family: wire.FamilyChannel, Names: []string{"a"}})
-	x.session.Writer().Unlock()
-	if !x.l.UnsubscribeUnwanted() || x.l.Any() || x.source.asked[len(x.source.asked)-1] != "-a" {
+	x.confirm(false, "a")
+	x.publish("a", "after the end")
+	if !x.l.Unsubscribe() || x.l.Len() > 0 || x.source.asked[len(x.source.asked)-1] != "-a" {
 		t.Errorf("the masters were asked %q", x.source.asked)
 	}
+	x.subscribe("b")
+	x.publish("b", "2")
+	x.expect("message", "b", "2")
 }
 
-// If messages may be lost, the client gets those from before the gap, and its session
-// ends.
 func TestGapEndsTheSession(t *testing.T) {
 	x := listen(t)
-	x.l.Expect(wire.FamilyChannel, "a")
-	x.confirm(true, "a")
+	x.subscribe("a")
 	x.publish("a", "1")
 	x.source.onEvent(redlock.Event{Kind: redlock.EventGap})
 	x.expect("message", "a", "1")
@@ -192,8 +197,7 @@ func TestGapEndsTheSession(t *testing.T) {
 
 func TestClientThatDoesNotReadIsLeft(t *testing.T) {
 	x := listen(t)
-	x.l.Expect(wire.FamilyChannel, "a")
-	x.confirm(true, "a")
+	x.subscribe("a")
 	for range 20 {
 		x.publish("a", strings.Repeat("x", 100_000))
 	}
@@ -204,38 +208,66 @@ func TestClientThatDoesNotReadIsLeft(t *testing.T) {
 	x.client = nil
 }
 
+// What waits for a client is charged until the client has taken it.
+func TestWhatWaitsIsCharged(t *testing.T) {
+	x := listen(t)
+	x.subscribe("a")
+	before, message := x.l.memory.InUse(), strings.Repeat("x", 500_000)
+	x.publish("a", message)
+	if used := x.l.memory.InUse() - before; used < 500_000 {
+		t.Errorf("%d bytes are charged for a message that waits", used)
+	}
+	x.expect("message", "a", message)
+	for end := time.Now().Add(time.Minute); x.l.memory.InUse() != before; time.Sleep(time.Millisecond) {
+		if x.l.GiveBack(); time.Now().After(end) {
+			t.Fatalf("%d bytes are charged for a message that was taken", x.l.memory.InUse()-before)
+		}
+	}
+}
+
+// begin begins a command of the client on a key.
+func (x *fixture) begin(reads bool, name string, args ...string) {
+	router := x.session.Env.Active.Load().Router
+	call := lock.Command{Args: [][]byte{[]byte(name)}}
+	for _, arg := range args {
+		call.Args = append(call.Args, []byte(arg))
+	}
+	call.Route = router.Route(0, call.Args)
+	x.l.Begin(x.t.Context(), []lock.Command{call}, reads)
+}
+
+func (x *fixture) change(key string) {
+	x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
+}
+
 // A client gets one invalidation for a key that it has read, behind the reply to its
 // command.
 func TestTrackedKeys(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&Mode{})
-	changed := func(key string) { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)}) }
-	x.l.Begin([]string{"lock:a"}, true)
-	x.l.TrackKeys(t.Context(), []string{"lock:a"})
-	changed("lock:a") // before the reply is written
-	x.l.Answered([]string{"lock:a"}, nil)
-	x.l.Replied([]string{"lock:a"})
+	x.l.Track(t.Context(), &Mode{})
+	x.begin(true, "GET", "lock:a")
+	x.change("lock:a") // before the reply is written
+	x.l.Replied([]byte("$1\r\nx\r\n"))
 	x.expect("invalidate", "lock:a")
-	changed("lock:a")
-	changed("lock:b")
-	x.l.Begin([]string{"lock:b"}, true)
-	x.l.Replied([]string{"lock:b"})
-	changed("lock:b")
+	x.change("lock:a")
+	x.change("lock:b")
+	x.begin(true, "GET", "lock:b")
+	x.l.Replied(nil)
+	x.change("lock:b")
 	x.expect("invalidate", "lock:b")
-	x.l.Track(nil)
-	x.l.ForgetKeys()
+	x.l.Track(t.Context(), nil)
 }
 
 func TestTrackedKeysAreBounded(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&Mode{})
+	x.l.Track(t.Context(), &Mode{})
+	go func() { _, _ = io.Copy(io.Discard, x.client) }()
 	for i := range MaxTrackedKeys + 5 {
-		key := []string{fmt.Sprint("lock:", i)}
-		x.l.Begin(key, true)
-		x.l.Replied(key)
+		x.begin(true, "GET", fmt.Sprint("lock:", i))
+		x.l.Replied(nil)
 	}
-	x.l.mu.Lock()
-	defer x.l.mu.Unlock()
+	x.l.out.Lock()
+	defer x.l.out.Unlock()
 	if n := len(x.l.tracked.keys); n != MaxTrackedKeys {
 		t.Errorf("%d keys are kept", n)
 	}
@@ -245,19 +277,18 @@ func TestTrackedKeysAreBounded(t *testing.T) {
 // stored itself.
 func TestOwnChangesAreKeptBack(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&Mode{NoLoop: true})
-	keys := []string{"lock:a"}
+	x.l.Track(t.Context(), &Mode{NoLoop: true})
+	x.begin(true, "GET", "lock:a")
+	x.l.Replied(nil)
 	x.put("lock:a", "my-own-token-0001")
-	x.l.Begin(keys, true)
-	x.l.Answered(keys, &ownCommand{values: [][]byte{[]byte("my-own-token-0001")}})
-	x.l.Replied(keys)
-	changed := func() { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte("lock:a")}) }
-	changed()
-	x.l.Expect(wire.FamilyChannel, "c")
-	x.confirm(true, "c")
+	x.begin(false, "SET", "lock:a", "my-own-token-0001", "NX")
+	x.l.Replied([]byte(wire.OK))
+	x.change("lock:a")
+	x.l.checks.Wait()
+	x.subscribe("c")
 	x.publish("c", "after the first change")
 	x.expect("message", "c", "after the first change")
 	x.put("lock:a", "somebody-else-0001")
-	changed()
+	x.change("lock:a")
 	x.expect("invalidate", "lock:a")
 }

@@ -14,6 +14,20 @@ type Mode struct {
 	Prefixes                         []string // of BCAST, from all CLIENT TRACKING commands so far
 }
 
+// everyKey is the prefixes of BCAST without a prefix.
+var everyKey = []string{""}
+
+// prefixes are those of the keys whose changes the client is told of although it has not read them.
+func (m *Mode) prefixes() []string {
+	switch {
+	case m == nil || !m.Broadcast:
+		return nil
+	case len(m.Prefixes) == 0:
+		return everyKey
+	}
+	return m.Prefixes
+}
+
 // maxTrackedPrefixes bounds the number of prefixes of one client. The listener compares
 // each changed key and each new prefix with all of them.
 const maxTrackedPrefixes = 1000

@@ -3,8 +3,9 @@ package pubsub
 import (
 	"bytes"
 	"slices"
-	"time"
 
+	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -18,123 +19,121 @@ import (
 //   - Otherwise the client gets one, perhaps once too often.
 //
 // Every change leads to another check. So a change by another client is never hidden,
-// unless that client stores the same value.
-//
-// The first check also notes when the key expires, as the client's command left it. If a
-// later check finds another time, another client changed it, and the client gets an
-// invalidation.
+// unless the key has the same value after it. If another client changes only how long
+// the lock lives, the holder is told when the lock ends.
 
 // ownCommand holds the values in the arguments of a client's last command on a key.
 // Values are secrets: they are compared, and never used for anything else.
 type ownCommand struct {
 	db     int
 	values [][]byte
-	expiry *keyExpiry // from the first check; nil before it. Guarded by the listener's mu
 }
 
-// keyExpiry is the time when a key expires, as an interval, because a reply takes time.
-type keyExpiry struct {
-	never            bool
-	earliest, latest time.Time
-}
+const (
+	// ownValueLeast is the least length of a value that identifies a client. Clients may
+	// share shorter ones, such as "1".
+	ownValueLeast = 16
+	// ownValuesMost bounds the bytes of the values that are kept of one command.
+	ownValuesMost = 1024
+)
 
-// expiryTolerance is the largest difference between the times at which the masters' copies
-// of a lock expire, as read by the proxy. Clients do not shorten or extend a lock by so
-// little.
-const expiryTolerance = 100 * time.Millisecond
-
-func (e keyExpiry) sameAs(f keyExpiry) bool {
-	if e.never || f.never {
-		return e.never == f.never
+// newOwnCommand keeps the values that the commands may store. It returns nil if none of
+// them identifies this client.
+func newOwnCommand(commands []lock.Command) *ownCommand {
+	var values [][]byte
+	db, size := 0, 0
+	for _, call := range commands {
+		db = call.DB
+		for i, arg := range call.Args {
+			isText := i == 1 && call.Route.Spec.Is(route.Script)
+			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.Route.Keys, i) {
+				continue
+			}
+			if size += len(arg); size > ownValuesMost {
+				return nil
+			}
+			values = append(values, bytes.Clone(arg))
+		}
 	}
-	return !e.earliest.After(f.latest.Add(expiryTolerance)) && !f.earliest.After(e.latest.Add(expiryTolerance))
+	if len(values) == 0 {
+		return nil
+	}
+	return &ownCommand{db: db, values: values}
 }
 
-// keepsExpiry tells whether the key still expires at the time that the first check noted.
-// The first call notes the time and returns true. A nil expiry is unknown; then keepsExpiry
-// returns true.
-func (c *ownCommand) keepsExpiry(expiry *keyExpiry) bool {
-	switch {
-	case expiry == nil:
-		return true
-	case c.expiry == nil:
-		c.expiry = expiry
+// didNothing recognises the replies by which most commands say that they changed nothing.
+// A few say the opposite by one of them, as Redisson's scripts by nil. Their clients get
+// an invalidation too many.
+func didNothing(reply []byte) bool {
+	switch string(reply) {
+	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
 		return true
 	}
-	return c.expiry.sameAs(*expiry)
+	return resp.IsError(reply)
 }
 
-// checkSelfChange makes a self-change check: it reads a key that the client itself may have
-// changed, and invalidates the key if another client changed it.
-func (l *Listener) checkSelfChange(key string) {
-	own := l.beginCheck(key)
-	if own == nil {
+// check has a goroutine make a self-change check of a key. The caller holds the client's write lock.
+func (l *Listener) check(key string, entry *trackedKey) {
+	if entry.unchecked {
 		return
 	}
-	value, _ := resp.ParseBulk(l.peek(l.ctx, own.db, "GET", key))
-	expiry := l.readExpiry(own.db, key)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	entry := l.entryToCheck(key)
-	switch {
-	case entry == nil:
-	case entry.running > 0:
-		entry.changed = true // checked again, with the values of the running command
-	case entry.own.hasValue(value) && entry.own.keepsExpiry(expiry):
-	default:
-		entry.own = nil
-		l.change(key, entry)
+	t := l.tracked
+	entry.unchecked = true
+	t.unchecked = append(t.unchecked, key)
+	if !t.checking {
+		t.checking = true
+		l.checks.Go(func() { l.makeChecks(t) })
 	}
 }
 
-// readExpiry asks the masters when a key expires. It returns nil if they cannot tell.
-func (l *Listener) readExpiry(db int, key string) *keyExpiry {
-	asked := time.Now()
-	reply := l.peek(l.ctx, db, "PTTL", key)
-	answered := time.Now()
-	left, ok := resp.ParseInteger(reply)
-	switch {
-	case !ok || left < -1:
-		return nil
-	case left == -1:
-		return &keyExpiry{never: true}
+// makeChecks makes self-change checks until none is left.
+func (l *Listener) makeChecks(t *trackedKeys) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			l.session.Panicked(reason)
+		}
+	}()
+	for key, db, more := l.nextCheck(t); more; key, db, more = l.nextCheck(t) {
+		value, _ := resp.ParseBulk(l.peek(l.ctx, db, "GET", key))
+		l.checked(key, value)
 	}
-	life := time.Duration(left) * time.Millisecond
-	return &keyExpiry{earliest: asked.Add(life), latest: answered.Add(life)}
 }
 
-// beginCheck returns the client's own command, to compare its values with a key. It returns
-// nil if no check is needed any more. A change after this call leads to another check.
-func (l *Listener) beginCheck(key string) *ownCommand {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	entry := l.entryToCheck(key)
-	if entry == nil {
-		return nil
+// nextCheck returns a key to be checked, and its database. A change after this call leads to another check.
+func (l *Listener) nextCheck(t *trackedKeys) (key string, db int, more bool) {
+	l.out.Lock()
+	defer l.out.Unlock()
+	for l.tracked == t && len(t.unchecked) > 0 {
+		key, t.unchecked = t.unchecked[0], t.unchecked[1:]
+		entry := t.keys[key]
+		if entry != nil {
+			if entry.unchecked = false; entry.own != nil && !entry.busy {
+				return key, entry.own.db, true
+			}
+		}
+		l.onChange([]byte(key)) // there is nothing to compare with any more
 	}
-	entry.checkQueued = false
-	if entry.own == nil || entry.running > 0 {
-		l.change(key, entry)
-		return nil
-	}
-	return entry.own
+	t.checking = false
+	return "", 0, false
 }
 
-// entryToCheck returns the entry of a key to be checked. It returns nil if the entry is gone:
-// the client got its invalidation already, or ended tracking. With BCAST entryToCheck itself
-// queues an invalidation then. The caller holds mu.
-func (l *Listener) entryToCheck(key string) *trackedKey {
+// checked invalidates a key with this value, unless the client itself has stored that.
+func (l *Listener) checked(key string, value []byte) {
+	l.out.Lock()
+	defer l.out.Unlock()
 	if l.tracked == nil {
-		return nil
+		return
 	}
-	entry := l.tracked.keys[key]
-	if entry == nil && l.tracked.mode.Broadcast {
-		l.enqueue(newItem(itemInvalidation, []byte(key)))
+	if entry := l.tracked.keys[key]; entry != nil && !entry.busy {
+		if entry.own.stored(value) {
+			return
+		}
+		entry.own = nil
 	}
-	return entry
+	l.onChange([]byte(key))
 }
 
-// hasValue tells whether value is one of the command's. It returns false if c is nil.
-func (c *ownCommand) hasValue(value []byte) bool {
+// stored tells whether value is one of the command's. It returns false if c is nil.
+func (c *ownCommand) stored(value []byte) bool {
 	return c != nil && slices.ContainsFunc(c.values, func(mine []byte) bool { return bytes.Equal(mine, value) })
 }

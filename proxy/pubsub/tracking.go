@@ -1,12 +1,6 @@
 package pubsub
 
 import (
-	"bytes"
-	"context"
-	"slices"
-
-	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -24,9 +18,6 @@ type Tracking struct {
 	// Caching means that CLIENT CACHING was sent for the next command. The upstream gets
 	// it only if that command goes there; told means that it has got it.
 	Caching, told bool
-
-	present []string // keys of the lock command under way
-	own     *ownCommand
 }
 
 // Set sets the mode, nil for off.
@@ -86,8 +77,8 @@ func (t *Tracking) TellCaching() []byte {
 	return resp.AppendCommand(nil, "CLIENT", "CACHING", form)
 }
 
-// remembers tells whether to remember the keys that the next command reads.
-func (t *Tracking) remembers() bool {
+// Remembers tells whether to remember the keys that the next command reads.
+func (t *Tracking) Remembers() bool {
 	switch {
 	case !t.OfMasters() || t.Mode.Broadcast:
 		return false
@@ -95,89 +86,4 @@ func (t *Tracking) remembers() bool {
 		return t.Caching
 	}
 	return !t.Caching
-}
-
-// Begin remembers the keys of lock commands that are about to be sent to the masters, so
-// that no change from then on is missed. The busy timer may own the client meanwhile.
-func (t *Tracking) Begin(ctx context.Context, l *Listener, commands []lock.Command) {
-	t.present = nil
-	reads := false
-	for _, call := range commands {
-		for _, key := range call.Keys() {
-			if text := string(key); !slices.Contains(t.present, text) {
-				t.present = append(t.present, text)
-			}
-		}
-		reads = reads || !call.Route.Spec.Write()
-	}
-	if t.Mode.NoLoop {
-		t.own = newOwnCommand(commands)
-	}
-	remember := t.remembers() && reads
-	l.Begin(t.present, remember)
-	if remember {
-		l.TrackKeys(ctx, t.present)
-	}
-}
-
-// Answered is called with the masters' reply to a command that may have begun. It returns false if none has.
-// Otherwise the caller calls Replied once the client has the reply.
-func (t *Tracking) Answered(l *Listener, reply []byte) bool {
-	if len(t.present) == 0 {
-		return false
-	}
-	if t.own != nil && didNothing(reply) {
-		t.own = nil
-	}
-	l.Answered(t.present, t.own)
-	return true
-}
-
-// Replied lets the invalidations of the command's keys follow its reply.
-func (t *Tracking) Replied(l *Listener) {
-	l.Replied(t.present)
-	t.present, t.own = nil, nil
-}
-
-const (
-	// ownValueLeast is the least length of a value that identifies a client. Clients may
-	// share shorter ones, such as "1".
-	ownValueLeast = 16
-	// ownValuesMost bounds the bytes of the values that are kept of one command.
-	ownValuesMost = 1024
-)
-
-// newOwnCommand keeps the values that the commands may store. It returns nil if none of
-// them identifies this client.
-func newOwnCommand(commands []lock.Command) *ownCommand {
-	var values [][]byte
-	db, size := 0, 0
-	for _, call := range commands {
-		db = call.DB
-		for i, arg := range call.Args {
-			isText := i == 1 && call.Route.Spec.Is(route.Script)
-			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.Route.Keys, i) {
-				continue
-			}
-			if size += len(arg); size > ownValuesMost {
-				return nil
-			}
-			values = append(values, bytes.Clone(arg))
-		}
-	}
-	if len(values) == 0 {
-		return nil
-	}
-	return &ownCommand{db: db, values: values}
-}
-
-// didNothing recognises the replies by which most commands say that they changed nothing.
-// A few say the opposite by one of them, as Redisson's scripts by nil. Their clients get
-// an invalidation too many.
-func didNothing(reply []byte) bool {
-	switch string(reply) {
-	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
-		return true
-	}
-	return resp.IsError(reply)
 }

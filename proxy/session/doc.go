@@ -53,8 +53,8 @@
 //     then owns the pending replies. Busy waits for it.
 //   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only Unpark,
 //     End, the context and Names.Confirm.
-//   - The listener for the masters' messages (package pubsub), another task of the loop, if the
-//     handler started one, which waits for it.
+//   - Goroutines that bring the masters' messages (package pubsub), if the handler started a listener, which
+//     waits for them.
 //
 // Any goroutine may call Inspect, Context, Upstream, Silent, the addresses, and End with
 // a reason that allows it.

@@ -6,67 +6,89 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// Names are the channels and patterns to which a client subscribes and for which the masters are asked, too.
-// The upstream confirms them to the client, or the handler does. Confirm is called in one step with the bytes
-// that say so: the client's write lock is held. So whoever holds that lock, too, knows what the client knows.
-// Any goroutine may call the other methods. A nil *Names has no names.
+// Names are the channels and patterns for which the masters are asked for a client. The upstream confirms to
+// the client that it subscribes, or the handler does. Confirm is called in one step with the bytes that say so: the
+// client's write lock is held. So whoever holds that lock, too, knows what the client knows. Any goroutine
+// may call the other methods. A nil *Names has no names.
 type Names struct {
 	mu        sync.Mutex
-	wanted    [2]map[string]bool // by family; true if confirmed to the client
+	asked     [2]map[string]bool // by family; true if confirmed to the client
 	confirmed [3]int             // the number of those, by family
 }
 
-// NewNames makes Names of which none is wanted.
-func NewNames() *Names { return &Names{wanted: [2]map[string]bool{{}, {}}} }
+// NewNames makes Names without a name.
+func NewNames() *Names { return &Names{asked: [2]map[string]bool{{}, {}}} }
 
-// Expect says that the client wants a name, which will be confirmed.
-func (n *Names) Expect(of wire.Family, name string) {
+// Add adds a name, which will be confirmed. It returns false if the masters are asked for it already.
+func (n *Names) Add(of wire.Family, name string) (isNew bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, known := n.wanted[of][name]; !known {
-		n.wanted[of][name] = false
+	if _, asked := n.asked[of][name]; asked {
+		return false
 	}
+	n.asked[of][name] = false
+	return true
 }
 
 // Confirm notes a confirmation that the caller is writing to the client.
 func (n *Names) Confirm(c wire.Confirmation) {
-	if n == nil || c.Family == wire.FamilyShard {
+	if n == nil || c.Family == wire.FamilyShard || c.Refused {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	wanted := n.wanted[c.Family]
+	asked := n.asked[c.Family]
 	if !c.Adds && len(c.Names) == 0 {
-		clear(wanted)
+		for name := range asked {
+			asked[name] = false
+		}
 		n.confirmed[c.Family] = 0
 	}
 	for _, name := range c.Names {
-		confirmed, known := wanted[name]
-		switch {
-		case c.Refused && !confirmed, !c.Refused && !c.Adds:
-			if delete(wanted, name); confirmed {
-				n.confirmed[c.Family]--
-			}
-		case known && c.Adds && !confirmed:
-			wanted[name] = true
+		switch before, known := asked[name]; {
+		case !known || before == c.Adds:
+		case c.Adds:
 			n.confirmed[c.Family]++
+			asked[name] = true
+		default:
+			n.confirmed[c.Family]--
+			asked[name] = false
 		}
 	}
 }
 
-// Wanted tells whether the client wants a name, and whether that is confirmed.
-func (n *Names) Wanted(of wire.Family, name string) (wanted, confirmed bool) {
+// Drop forgets the names that are not confirmed, and returns them. No confirmation may be under way.
+func (n *Names) Drop(of wire.Family) (names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	confirmed, wanted = n.wanted[of][name]
-	return wanted, confirmed
+	for name, confirmed := range n.asked[of] {
+		if !confirmed {
+			names = append(names, name)
+			delete(n.asked[of], name)
+		}
+	}
+	return names
 }
 
-// Any tells whether the client wants a name.
-func (n *Names) Any() bool {
+// Has tells whether the masters are asked for a name, and Len for how many.
+func (n *Names) Has(of wire.Family, name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.wanted[wire.FamilyChannel])+len(n.wanted[wire.FamilyPattern]) > 0
+	_, asked := n.asked[of][name]
+	return asked
+}
+
+func (n *Names) Len() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.asked[wire.FamilyChannel]) + len(n.asked[wire.FamilyPattern])
+}
+
+// IsConfirmed tells whether the subscription of a name is confirmed to the client.
+func (n *Names) IsConfirmed(of wire.Family, name []byte) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.asked[of][string(name)]
 }
 
 // Confirmed returns the names whose subscriptions are confirmed to the client.
@@ -76,7 +98,7 @@ func (n *Names) Confirmed(of wire.Family) (names []string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for name, confirmed := range n.wanted[of] {
+	for name, confirmed := range n.asked[of] {
 		if confirmed {
 			names = append(names, name)
 		}
@@ -93,3 +115,6 @@ func (n *Names) Counts() [3]int {
 	defer n.mu.Unlock()
 	return n.confirmed
 }
+
+// Any tells whether a name is confirmed.
+func (n *Names) Any() bool { return n.Counts() != [3]int{} }
