@@ -17,8 +17,8 @@
 //  7. session/replies.go keeps the reply in the order of the commands, and conn/writer.go gives it to the loop.
 //
 // A GET of a key that no rule matches leaves after the third step. handler/forward.go joins a shared connection to the
-// upstream and adds the command to the session's batch (upstream/batch.go). At the end of the input the batch
-// enters the connection with the replies that it expects (upstream/conn.go). The replies come to upstream/feed.go,
+// upstream and gives the command to the session's member (upstream/member.go). At the end of the input the
+// member's commands enter the connection with the replies that they expect. The replies come to upstream/feed.go,
 // which passes each on to the client to whose command it belongs, as it comes.
 //
 // # Words

@@ -58,10 +58,18 @@ func TestSilentAndStalled(t *testing.T) {
 	}
 }
 
-// A server that still takes a long command is not silent.
-func TestSilenceBeginsWhenNothingIsTaken(t *testing.T) {
-	sock, far := adopt(t, new(Clock), proxytest.Deaf{})
-	sock.ReadUntil(time.Now().Add(time.Hour))
+// A server is quiet if it neither sends nor takes anything, while it may be read. A server that still takes a long
+// command is not.
+func TestQuiet(t *testing.T) {
+	clock := new(Clock)
+	sock, far := adopt(t, clock, proxytest.Deaf{})
+	quiet := func(passed time.Duration) time.Duration {
+		clock.Advance(clock.Now() + int64(passed))
+		return sock.Quiet()
+	}
+	if quiet(time.Hour); quiet(time.Minute) < time.Minute {
+		t.Error("silence does not count")
+	}
 	_ = sock.Append([]byte("ab"))
 	if _, err := io.ReadFull(far, make([]byte, 2)); err != nil {
 		t.Fatal(err)
@@ -69,13 +77,24 @@ func TestSilenceBeginsWhenNothingIsTaken(t *testing.T) {
 	for sock.Waiting() > 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if sock.isSilent(); !sock.silence.Stop() {
-		t.Error("it gets no more time although it has taken something")
+	if quiet(time.Minute) != 0 || quiet(time.Minute) != time.Minute {
+		t.Error("its time does not begin again when something is taken")
 	}
-	sock.isSilent()
-	_ = far.SetReadDeadline(time.Now().Add(time.Minute))
-	if n, err := far.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("it is not closed: %d bytes, %v", n, err)
+	sock.Pause()
+	for range 2 {
+		if quiet(time.Minute) != 0 {
+			t.Error("time passes while nothing may be read")
+		}
+	}
+	sock.Resume()
+	if quiet(time.Minute) != time.Minute {
+		t.Error("no time passes when it may be read again")
+	}
+	_, _ = far.Write([]byte("x"))
+	for end := time.Now().Add(time.Minute); sock.Quiet() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it passes for quiet although it has sent something")
+		}
 	}
 }
 
@@ -93,10 +112,9 @@ func TestInputTakesWhatItNeeds(t *testing.T) {
 	if string(in.Unread()) != text || budget.InUse() < int64(len(text)) {
 		t.Errorf("%d bytes are unread, %d are charged", len(in.Unread()), budget.InUse())
 	}
-	from := in.Offset()
 	in.Consume(10)
-	if got := in.Between(from, in.Offset()); string(got) != text[:10] {
-		t.Errorf("consumed %q", got)
+	if got := string(in.Unread()); got != text[10:] {
+		t.Errorf("%d bytes are left", len(got))
 	}
 	in.Consume(len(text) - 10)
 	if err := in.Fill(); err != ErrNothing || budget.InUse() != 0 || in.buf != nil {

@@ -80,12 +80,6 @@ func (in *Input) Arrived() int64 {
 	return in.Filled() + int64(len(in.ahead))
 }
 
-// Offset is the position of Unread, for Between. It is valid until the next Fill.
-func (in *Input) Offset() int { return in.start }
-
-// Between is the bytes between two offsets.
-func (in *Input) Between(from, to int) []byte { return in.buf[from:to] }
-
 // Expect sets the whole length of the unfinished command in bytes, or 0 if unknown.
 func (in *Input) Expect(need int) { in.need = need }
 

@@ -162,42 +162,6 @@ func TestLongCommandIsNotBufferedTwice(t *testing.T) {
 	}
 }
 
-// Silence counts only while the loop reads.
-func TestNoSilencePassesWhileNothingIsRead(t *testing.T) {
-	done := make(chan struct{})
-	client := adopted(t, NewBudget(func() int64 { return 1 << 20 }), func(task *loop.Task, in *Input) {
-		defer close(done)
-		task.Leave()
-		passes := func() bool { // tells whether the time ran, and stops it
-			in.from.mu.Lock()
-			defer in.from.mu.Unlock()
-			return in.from.silence.Stop()
-		}
-		in.from.ReadUntil(time.Now().Add(time.Hour))
-		in.from.Pause()
-		if passes() {
-			t.Error("the time goes on when nothing is read any more")
-		}
-		in.from.ReadUntil(time.Now().Add(time.Hour))
-		if passes() {
-			t.Error("the time begins while nothing is read")
-		}
-		in.from.Resume()
-		if !passes() {
-			t.Error("no time passes when the loop reads again")
-		}
-		in.from.ReadUntil(time.Now().Add(time.Millisecond))
-		for in.from.failed() == nil {
-			time.Sleep(time.Millisecond)
-		}
-	})
-	<-done
-	_ = client.SetReadDeadline(time.Now().Add(time.Minute))
-	if n, err := client.Read(make([]byte, 1)); n > 0 || errors.Is(err, net.ErrClosed) || err == nil {
-		t.Errorf("read %d bytes: %v", n, err)
-	}
-}
-
 // Of a client that does not read, little is read ahead, until somebody must see whether it leaves.
 func TestLittleIsReadAheadBeforeTheBusyTimer(t *testing.T) {
 	const sent = 200_000

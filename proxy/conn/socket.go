@@ -36,14 +36,13 @@ type Socket struct {
 	written atomic.Int64 // bytes given to the loop
 	sent    atomic.Int64 // those that were sent when the sweep last looked
 	stalled atomic.Int64 // when it first saw that no more were sent while some waited; 0: they were, or none did
+	taken   atomic.Int64 // bytes that were sent when Quiet was called last
+	moved   atomic.Int64 // when it last saw that more were, or that nothing may be read
+	held    atomic.Bool  // Pause was called last
 
 	mu       sync.Mutex
-	over     error         // why the connection is over
-	whenRoom []func()      // are called when there is room to write
-	silence  *time.Timer   // ReadUntil
-	patience time.Duration // what silence is set to
-	taken    int64         // bytes that were sent when it was set last
-	held     bool          // Pause was called last
+	over     error    // why the connection is over
+	whenRoom []func() // are called when there is room to write
 }
 
 // Adopt has a loop read and write a connection from now on, after its TLS handshake if it came over TLS.
@@ -68,59 +67,17 @@ func (s *Socket) ReadFirst() { s.on.ReadFirst() }
 // ReadLike has the loop read the socket in the turn of a client's socket (loop.Socket.ReadLike).
 func (s *Socket) ReadLike(client *Writer) { s.on.ReadLike(client.to.on) }
 
-// Pause has nothing read until Resume. ReadUntil's time does not pass meanwhile, because the other side
-// is not to blame for the silence.
+// Pause has nothing read until Resume.
 func (s *Socket) Pause() {
-	s.mu.Lock()
-	s.held = true
-	if s.silence != nil {
-		s.silence.Stop()
-	}
-	s.mu.Unlock()
+	s.held.Store(true)
 	s.on.Pause()
 }
 
-// Resume begins to read, or goes on with it. ReadUntil's time begins again.
+// Resume begins to read, or goes on with it.
 func (s *Socket) Resume() {
-	s.mu.Lock()
-	s.held = false
-	if s.silence != nil {
-		s.silence.Reset(s.patience)
-	}
-	s.mu.Unlock()
+	s.held.Store(false)
 	s.on.Resume()
 }
-
-// ReadUntil closes the connection then, unless the other side has taken something meanwhile. If so, it gets the
-// same time again.
-func (s *Socket) ReadUntil(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.patience, s.taken = time.Until(t), s.sentBytes()
-	if s.silence == nil {
-		s.silence = time.AfterFunc(s.patience, s.isSilent)
-	} else {
-		s.silence.Reset(s.patience)
-	}
-	if s.held {
-		s.silence.Stop()
-	}
-}
-
-// isSilent is called when ReadUntil's time is over.
-func (s *Socket) isSilent() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sent := s.sentBytes(); sent != s.taken {
-		s.taken = sent
-		s.silence.Reset(s.patience)
-		return
-	}
-	s.on.Close()
-}
-
-// sentBytes is how many bytes the other side has taken.
-func (s *Socket) sentBytes() int64 { return s.written.Load() - int64(s.on.Waiting()) }
 
 // Unpark has the task look at what has happened. It does nothing for nil.
 func (s *Socket) Unpark() {
@@ -237,6 +194,15 @@ func (s *Socket) WhenRoom(then func()) bool {
 
 // Silent is the time since bytes last came.
 func (s *Socket) Silent() time.Duration { return s.clock.Since(s.active.Load()) }
+
+// Quiet is the time for which nothing has come, and the other side has taken nothing. It does not pass during a
+// Pause, for which the other side is not to blame. Only the sweep calls it, and the time begins with the first call.
+func (s *Socket) Quiet() time.Duration {
+	if sent := s.written.Load() - int64(s.on.Waiting()); s.held.Load() || s.taken.Swap(sent) != sent {
+		s.moved.Store(s.clock.Now())
+	}
+	return min(s.Silent(), s.clock.Since(s.moved.Load()))
+}
 
 // Stalled is the time for which bytes have waited and none was sent. Only the sweep calls it, and the time
 // begins with the call that first saw this.

@@ -119,8 +119,7 @@ func (m *Metrics) HandshakeFailed()      { m.of.Handshakes.Inc() }
 func (m *Metrics) LoginRefused()         { m.of.RefusedLogins.Inc() }
 func (m *Metrics) PanicRecovered()       { m.of.Panics.Inc() }
 
-// UpstreamProtocolError counts a client that was disconnected because of the upstream's
-// replies.
+// UpstreamProtocolError counts a connection that was closed because of the upstream's replies.
 func (m *Metrics) UpstreamProtocolError() { m.of.BadReplies.Inc() }
 
 // These are the reasons why a listening client was disconnected.

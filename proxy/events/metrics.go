@@ -53,7 +53,7 @@ type table struct {
 	Handshakes     prometheus.Counter     `name:"tls_handshakes_failed_total" help:"TLS handshakes that failed."`
 	ProtocolErrors prometheus.Counter     `name:"protocol_errors_total" help:"Clients disconnected because they did not send valid Redis protocol."`
 	DialFailures   prometheus.Counter     `name:"upstream_dial_failures_total" help:"Failed attempts to reach the upstream for a client."`
-	BadReplies     prometheus.Counter     `name:"upstream_protocol_errors_total" help:"Clients disconnected because the upstream sent an invalid or unexpected reply."`
+	BadReplies     prometheus.Counter     `name:"upstream_protocol_errors_total" help:"Connections to the upstream that were closed because it sent an invalid or unexpected reply."`
 	Panics         prometheus.Counter     `name:"panics_recovered_total" help:"Clients disconnected because of a bug in the proxy."`
 
 	// Of the operator.

@@ -7,7 +7,6 @@ import (
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/resp"
 )
 
 // With auth: upstream, the upstream has the users. The client's login goes to the session's own
@@ -157,9 +156,6 @@ func (h *Handler) TryOpen() (refusal wire.Error) {
 		if known && login.Claim != nil {
 			h.accept(h.says())
 		}
-		if words := h.tracking.Words(); words != nil && h.listensToMasters() { // the proxy has answered this already
-			h.Insert(resp.AppendCommand(nil, words...), upstream.Expectation{To: upstream.ToNobody, Count: 1})
-		}
 		h.endIfOutdated()
 		return ""
 	case failure.Rejected:
@@ -171,6 +167,9 @@ func (h *Handler) TryOpen() (refusal wire.Error) {
 // newLogin is the login of a new upstream connection, with the state that the client has set.
 func (h *Handler) newLogin(settings *config.Settings) *upstream.Login {
 	l := h.client.Login()
+	if h.listensToMasters() { // otherwise the proxy has not answered CLIENT TRACKING
+		l.Tracking = h.tracking.Words()
+	}
 	if settings.Users.AtUpstream {
 		l.Claim = &upstream.Claim{Auth: h.says().command, Sure: h.vouched != nil}
 	} else {

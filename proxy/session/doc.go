@@ -16,7 +16,7 @@
 //   - A command's bytes are valid until the next call of Next.
 //   - Reply and its variants answer after everything before is answered: Settle waits until
 //     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
-//   - Forward adds the client's command to a batch, so that a pipeline is one write, and Insert adds
+//   - Forward gathers the client's commands, so that a pipeline is one write, and Insert adds
 //     the proxy's own commands. Settled returns the replies to the session itself.
 //   - Share has the next Forward use a connection that other sessions use, too. Open gives the session
 //     its own, and first waits for everything before, so the order of commands is kept.
@@ -51,8 +51,8 @@
 //     every field whose comment says nothing.
 //   - The busy timer (conn.BusyTimer), only while the session waits for more than a moment. It
 //     then owns the pending replies. Busy waits for it.
-//   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only Unpark,
-//     End, the context and Names.Confirm.
+//   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only
+//     End and Names.Confirm.
 //   - Goroutines that bring the masters' messages (package pubsub), if the handler started a listener, which
 //     waits for them.
 //

@@ -42,8 +42,6 @@ const (
 	// MissedMessages: a subscriber may have missed some. It will connect again and look
 	// for itself, as after a restart of a single Redis.
 	MissedMessages
-	// OutOfSync: the upstream sent something that answers none of its commands.
-	OutOfSync
 
 	// Unread: the client does not read its replies.
 	Unread
@@ -105,8 +103,6 @@ var endings = [...]ending{
 	Idle:        {how: afterCommands, limit: config.LimitIdle},
 	MissedMessages: {how: afterCommands, count: listenerEnded(events.ListenerGap),
 		level: slog.LevelInfo, text: "closing client: subscriber may have missed messages"},
-	OutOfSync: {how: afterCommands, count: (*events.Metrics).UpstreamProtocolError,
-		level: slog.LevelError, text: "closing client: unexpected reply from upstream (out of sync)"},
 
 	Unread:        {how: atOnce, limit: config.LimitUnreadTime},
 	UpstreamStuck: {how: atOnce},
@@ -228,7 +224,7 @@ func (s *Session) Inspect(limits *config.Limits, mustLogIn, waits bool) {
 	case limits.UnreadTime > 0 && sock.Stalled() > limits.UnreadTime:
 		s.End(Unread)
 		return
-	case s.up.Stalled() > upstreamPatience:
+	case s.up.Look() > upstreamPatience:
 		s.End(UpstreamStuck)
 		return
 	case mustLogIn && limits.LoginTime > 0 && s.reading.Load() &&

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 
 	"redlock-proxy/proxy/config"
@@ -36,8 +38,13 @@ func NewEnv(active *config.Active, meter *events.Metrics, log *slog.Logger, l *l
 		Loop:    l,
 	}
 	e.Upstream = upstream.NewPool(e.Clock, e.Budget, l, func(err error) {
+		if defect, is := errors.AsType[upstream.Defect](err); is {
+			meter.PanicRecovered()
+			log.Error("closing upstream connection: panic in the proxy (please report)", slog.Any("panic", defect.Reason), slog.String("stack", string(debug.Stack())))
+			return
+		}
 		meter.UpstreamProtocolError()
-		log.Error("closing shared connection: unexpected reply from upstream (out of sync)", slog.Any("error", err))
+		log.Error("closing upstream connection: unexpected reply (out of sync)", slog.Any("error", err))
 	})
 	return e
 }

@@ -32,7 +32,7 @@ type Asked struct {
 // that Overlap may be called. More commands must have come, or it would gain nothing. No earlier
 // command may be about the key, or wait for the upstream. It waits while very many are asked.
 func (s *Session) MayOverlap(key []byte, args [][]byte) bool {
-	if !s.task.OnLoop() || len(s.asked) == 0 && !s.HasInput() || !s.batch.Empty() || !s.up.Drained() {
+	if !s.task.OnLoop() || len(s.asked) == 0 && !s.HasInput() || s.up.Gathers() || !s.up.Drained() {
 		return false
 	}
 	size := 0

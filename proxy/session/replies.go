@@ -24,7 +24,7 @@ func (s *Session) ReplyBytes(value []byte) {
 
 // ReplyAtOnce answers in a pipe, where replies have no order to wait for.
 func (s *Session) ReplyAtOnce(text string) {
-	s.send()
+	s.up.Send()
 	s.pending = append(s.pending, text...)
 	s.Flush()
 }

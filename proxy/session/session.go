@@ -58,12 +58,12 @@ type Session struct {
 	unasked []*Asked // to be used again
 	silent  bool     // the client wants no replies to the current command
 
-	up                          *upstream.Member // has the connections to the upstream
-	batch                       *upstream.Batch  // forwarded commands that are not sent yet
-	blocking                    atomic.Bool      // a forwarded command may wait for other clients
-	unanswered, unansweredBytes int              // commands since no reply was pending on the shared connection
-	dialError                   wire.Error       // of the last dial; "": it succeeded, or what shares its error is over
-	dialed                      int64            // the bytes of the input that had come when it failed
+	up        *upstream.Member // has the connections to the upstream
+	forwarded int              // commands that are not sent yet
+	blocking  atomic.Bool      // a forwarded command may wait for other clients
+	shares    *config.Settings // lead to the connection that it shares, or shared last
+	dialError wire.Error       // of the last dial; "": it succeeded, or what shares its error is over
+	dialed    int64            // the bytes of the input that had come when it failed
 }
 
 // New makes the session of a client. It owns the connection, and ends with running.
@@ -74,9 +74,9 @@ func New(running context.Context, env *Env, id int64, client net.Conn) *Session 
 	s.decoder = wire.NewDecoder(wire.RedisLimits)
 	s.decoder.Charge = env.Budget.Charge
 	s.up = upstream.NewMember(upstream.Options{
-		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer }, Waiting: s.whileBusy,
+		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer },
+		Waiting: s.whileBusy, BeforeSend: s.beforeSend,
 	})
-	s.batch = upstream.NewBatch(s.up, s.in, s.beforeSend)
 	s.ctx, s.gone = context.WithCancel(running)
 	s.busy = conn.NewBusyTimer(s.in, busySession{s})
 	return s
@@ -167,7 +167,7 @@ func (s *Session) Next() (cmd wire.Command, ok bool) {
 	}
 	if s.taken++; s.taken >= mostCommands {
 		s.taken = 0
-		s.send() // the upstream can begin
+		s.up.Send() // the upstream can begin
 		s.task.Yield()
 	}
 	if s.Ending() {
@@ -218,7 +218,7 @@ func (s *Session) ReadMore() (more, rests bool) {
 		return false, false
 	}
 	s.settleAsked()
-	s.send()
+	s.up.Send()
 	s.Flush()
 	if s.in.IsLarge() {
 		s.task.Leave()
@@ -271,7 +271,7 @@ func (s *Session) Finish() {
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)
 	}
-	s.send()
+	s.up.Send()
 	s.Flush()
 	if s.running.Err() == nil && !s.up.ClosesAtOnce() {
 		s.up.Finish()

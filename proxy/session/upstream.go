@@ -9,14 +9,6 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-const (
-	// mostShared bounds the commands of a session that are unanswered on a shared connection, in
-	// bytes, and so what others may have to wait for. A client with more gets its own.
-	mostShared = 64 << 10
-	// mostReplies bounds their number.
-	mostReplies = 1024
-)
-
 // Upstream is the session's own upstream connection, or nil. Any goroutine may call it. Only
 // the session changes the connection.
 func (s *Session) Upstream() *upstream.Conn { return s.up.Own() }
@@ -39,27 +31,29 @@ func (s *Session) Subscriptions() [3]int {
 	return s.names.Load().Counts()
 }
 
-// Forward adds the command last taken from the input to the batch, without the bytes between
-// it and the command before. There must be a connection. The zero Expectation is for a
-// command that is never answered.
+// Forward sends a command to the upstream, together with others of the same input. There must be a connection. The
+// zero Expectation is for a command that is never answered.
 func (s *Session) Forward(cmd wire.Command, want upstream.Expectation) {
 	s.settleAsked()
 	if s.silent {
 		want.To = upstream.ToNobody
 	}
-	s.batch.Forward(cmd, want)
+	s.forwarded++
+	if cmd.Raw[0] != '*' { // an inline command
+		cmd.Raw = cmd.AsArray()
+	}
+	s.up.Forward(cmd.Raw, want)
 }
 
-// Insert adds the proxy's own commands to the batch. Their replies go to nobody, or to the session
-// (Settled).
-func (s *Session) Insert(commands []byte, want upstream.Expectation) { s.batch.Insert(commands, want) }
+// Insert sends the proxy's own commands before the next that is forwarded. Their replies go to nobody, or to the
+// session (Settled).
+func (s *Session) Insert(commands []byte, want upstream.Expectation) { s.up.Forward(commands, want) }
 
-// send writes the batch in one write, after the replies that come before it.
-func (s *Session) send() { s.batch.Send() }
-
-func (s *Session) beforeSend(commands int) {
+// beforeSend writes the replies that come before those of forwarded commands.
+func (s *Session) beforeSend() {
 	s.Flush()
-	s.Env.Metrics.Forwarded(commands)
+	s.Env.Metrics.Forwarded(s.forwarded)
+	s.forwarded = 0
 }
 
 // Settle waits until the upstream has answered every forwarded command and the client has
@@ -73,7 +67,7 @@ func (s *Session) Settle() bool {
 // the next command, or nil if there were none or they were too long to keep.
 func (s *Session) Settled() (replies []byte, ok bool) {
 	s.settleAsked()
-	s.send()
+	s.up.Send()
 	if s.up.Drained() {
 		replies, ok = s.up.Wait()
 	} else {
@@ -137,37 +131,36 @@ func (s *Session) dial(open func() *upstream.Failure) (failure *upstream.Failure
 // or the pipeline is too long. If there is no connection, it returns an error, and the command
 // must be answered with that. The settings are those by which the caller has judged the command.
 func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config.Settings) (yes bool, refusal wire.Error) {
-	if settings.DialUpstream == nil || s.Upstream() != nil || s.up.IsSlow() {
+	may, isOn := s.up.MayShare(len(cmd.Raw), version)
+	switch {
+	case !may || settings.DialUpstream == nil:
 		return false, ""
-	}
-	if s.batch.Empty() && s.up.Drained() {
-		s.unanswered, s.unansweredBytes = 0, 0
-	}
-	s.unanswered++
-	s.unansweredBytes += len(cmd.Raw)
-	if s.unanswered > mostReplies || s.unansweredBytes > mostShared {
-		return false, ""
-	}
-	server := serverOf(settings)
-	if s.up.On(server, version) || s.DialError() == "" && s.Settle() && s.up.TryJoin(server, version) {
+	case isOn && s.shares == settings:
 		return true, ""
 	}
-	if failure := s.dial(func() *upstream.Failure { return s.up.Join(server, version, settings.DialUpstream) }); failure != nil {
+	login := &settings.Upstream
+	server := upstream.Server{Name: settings.Config.Upstream.String(), User: login.User, Password: login.Password, DB: login.DB}
+	if s.DialError() == "" && s.Settle() {
+		if joined, _ := s.up.Join(server, version, nil); joined {
+			s.shares = settings
+			return true, ""
+		}
+	}
+	failure := s.dial(func() (failure *upstream.Failure) {
+		_, failure = s.up.Join(server, version, settings.DialUpstream)
+		return failure
+	})
+	if failure != nil {
 		return false, failure.Reply
 	}
+	s.shares = settings
 	return true, ""
-}
-
-// serverOf is the server to which the settings lead.
-func serverOf(s *config.Settings) upstream.Server {
-	login := &s.Upstream
-	return upstream.Server{Name: s.Config.Upstream.String(), User: login.User, Password: login.Password, DB: login.DB}
 }
 
 // CloseUpstream delivers the upstream's pending replies and closes the session's own connection. It
 // returns false if the session must end instead.
 func (s *Session) CloseUpstream() bool {
-	s.send()
+	s.up.Send()
 	whole := false
 	s.whileBusy(func() { whole = s.up.CloseOwn() })
 	if !whole {
@@ -180,6 +173,4 @@ func (s *Session) CloseUpstream() bool {
 type owner struct{ *Session }
 
 func (o owner) Confirmed(c wire.Confirmation) { o.names.Load().Confirm(c) }
-func (o owner) Broken()                       { o.sock.Load().Unpark() }
 func (o owner) Unread()                       { o.End(Unread) }
-func (o owner) OutOfSync(why error)           { o.End(OutOfSync, slog.Any("error", why)) }

@@ -17,7 +17,7 @@ func (s *Session) Busy(wait func()) {
 // Parked is Busy for a wait that does not block: it finds the session's task in its context,
 // and parks it, or leaves the loop before it blocks.
 func (s *Session) Parked(wait func(context.Context)) {
-	s.send()
+	s.up.Send()
 	if s.parked == nil {
 		s.parked = loop.NewContext(s.ctx, s.task)
 	}

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -15,29 +14,18 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-const (
-	// drainSilence bounds the silence of a server to which no more commands will go.
-	// After it, the connection is closed.
-	drainSilence = 10 * time.Second
-	// mostUnsent bounds the bytes that wait to be sent on a shared connection, and ownUnsent those on a
-	// member's own. While there are more, Write waits.
-	mostUnsent = 1 << 20
-	ownUnsent  = 64 << 10
-)
-
 // A Conn is a logged-in connection to the ordinary Redis. Its members write to it. The loop gives
 // each reply to the member whose command it answers (feed.go). Any goroutine may call the exported
 // methods.
 type Conn struct {
+	pool    *Pool
 	sock    *conn.Socket
 	only    *Member // has the connection for itself; nil: it is one of the pool's
-	pool    *Pool   // nil for a member's own
 	server  Server
 	stale   atomic.Bool // no member begins to use it any more
 	over    atomic.Bool // nothing can be written; changed under mu
 	ended   atomic.Bool // its members know
 	pipe    atomic.Bool // values are no longer counted
-	drains  atomic.Bool // no more commands will come
 	id      atomic.Int64
 	release func() // is called when the loop has let go of it; may be nil
 
@@ -78,8 +66,8 @@ func dialAndLogIn(ctx context.Context, dial Dial, login *Login) (dialled net.Con
 }
 
 // attach has the loop read and write the connection from now on.
-func (c *Conn) attach(dialled net.Conn, l *loop.Loop, clock *conn.Clock, task *loop.Task) *Failure {
-	sock, err := conn.Adopt(dialled, l, task, clock, receiver{c})
+func (c *Conn) attach(dialled net.Conn, task *loop.Task) *Failure {
+	sock, err := conn.Adopt(dialled, c.pool.loop, task, c.pool.clock, receiver{c})
 	if err != nil {
 		_ = dialled.Close()
 		return &Failure{Reply: wire.ErrUpstreamDown, Err: err}
@@ -88,50 +76,23 @@ func (c *Conn) attach(dialled net.Conn, l *loop.Loop, clock *conn.Clock, task *l
 	return nil
 }
 
-// enter adds a member's commands, and what it expects, at the end of the connection. It returns false
-// if the connection has ended.
-func (c *Conn) enter(m *Member, commands []byte, expected []Expectation) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range expected {
-		t := turn{of: m, Expectation: expected[i]}
-		m.pending.Add(t.replies())
-		if !c.over.Load() && (t.Count > 0 || t.Kind != Reply) {
-			c.queue.add(t)
-		}
-	}
-	if c.over.Load() {
-		return false
-	}
-	_ = c.sock.Append(commands)
-	return true
-}
-
-// isFull tells whether much waits to be sent.
-func (c *Conn) isFull() bool {
-	if c.only != nil {
-		return c.sock.Waiting() > ownUnsent
-	}
-	return c.sock.Waiting() > mostUnsent
-}
-
-// awaitRoom returns when little waits to be sent, or the connection or the member has ended.
-func (c *Conn) awaitRoom(m *Member) {
-	for c.isFull() && !c.over.Load() && !m.gone.Load() && c.sock.WhenRoom(m.unpark) {
-		m.task.Park()
-	}
-}
-
 // receiver is a connection as its loop sees it. Nothing here waits.
 type receiver struct{ *Conn }
 
+// Received gives p to the members. If something is wrong, it tells the pool, and ends the connection.
 func (r receiver) Received(p []byte) {
-	switch {
-	case r.stopped:
-	case !r.take(p):
+	if r.stopped {
+		return
+	}
+	defer r.catch()
+	if wrong := r.feed(p); wrong != nil {
+		r.stopped = true
+		r.pool.wrong(wrong)
+	} else if len(r.full) > 0 {
+		r.endSlow()
+	}
+	if r.stopped {
 		r.finish()
-	case r.drains.Load():
-		r.sock.ReadUntil(time.Now().Add(drainSilence))
 	}
 }
 
@@ -143,33 +104,12 @@ func (r receiver) Ended(err error) {
 	}
 }
 
-// take is feed, and tells the owners if something is wrong. It returns false if the connection must
-// end.
-func (c *Conn) take(p []byte) (more bool) {
-	defer c.catch()
-	if wrong := c.feed(p); wrong != nil {
-		c.stopped = true
-		if c.only != nil {
-			c.only.Owner.OutOfSync(wrong)
-		} else {
-			c.pool.outOfSync(wrong)
-		}
-		return false
-	}
-	c.endSlow()
-	return !c.stopped
-}
-
 // catch is deferred. It ends a connection in which there was a panic. Other clients hold locks through
 // this process.
 func (c *Conn) catch() {
 	if reason := recover(); reason != nil {
 		c.stopped = true
-		if c.only != nil {
-			c.only.Owner.Panicked(reason)
-		} else {
-			c.pool.outOfSync(fmt.Errorf("panic: %v", reason))
-		}
+		c.pool.wrong(Defect{reason})
 		c.sock.Abandon()
 	}
 }
@@ -183,13 +123,15 @@ func (c *Conn) finish() {
 	if len(c.kept) > 0 && !c.stopped {
 		c.to, c.as = c.only, ToClient
 		c.pass(c.kept, false)
-	} else if c.inside && c.to != nil && c.as == ToClient {
-		c.write(c.to, nil, false) // others may write to the client
+	} else if c.inside && c.to != nil && c.as == ToClient && !c.to.gone.Load() {
+		c.to.client.Lock() // others may write to the client
+		_ = c.to.client.Pass(nil, false)
+		c.to.client.Unlock()
 	}
 	c.stopped = true
 	c.sock.Close()
 	for _, m := range c.unanswered() {
-		m.breaks()
+		m.fail()
 	}
 	c.ended.Store(true)
 	if c.only != nil {
@@ -203,8 +145,7 @@ func (c *Conn) unanswered() (members []*Member) {
 	defer c.mu.Unlock()
 	c.over.Store(true)
 	add := func(m *Member) {
-		if m != nil && !m.broken && (m == c.only || !m.Drained() && m.conn.Load() == c) {
-			m.broken = true
+		if m != nil && (m == c.only || !m.Drained() && m.conn.Load() == c) {
 			members = append(members, m)
 		}
 	}
@@ -261,18 +202,4 @@ func (c *Conn) SetID(reply []byte) {
 	if id, ok := wire.LastInteger(reply); ok && reply[0] == ':' {
 		c.id.Store(int64(id))
 	}
-}
-
-// startDrain closes the connection once the upstream has been silent for drainSilence, because no more
-// commands will be sent.
-func (c *Conn) startDrain() {
-	c.drains.Store(true)
-	c.sock.ReadUntil(time.Now().Add(drainSilence))
-}
-
-// closeWrite tells the upstream that no more commands will come, as the end of a client's own
-// connection would. The remaining replies are still delivered.
-func (c *Conn) closeWrite() {
-	c.startDrain()
-	c.sock.CloseWrite()
 }

@@ -24,7 +24,6 @@ const patience = 10 * time.Second
 type recorder struct {
 	mu   sync.Mutex
 	text []string
-	end  chan struct{}
 }
 
 func (r *recorder) add(text string) {
@@ -36,13 +35,12 @@ func (r *recorder) add(text string) {
 func (r *recorder) Confirmed(c wire.Confirmation) {
 	r.add("confirmed " + strings.Join(c.Names, ","))
 }
-func (r *recorder) ClientLeft()       { r.add("client left") }
-func (r *recorder) Unread()           { r.add("unread") }
-func (r *recorder) OutOfSync(error)   { r.add("out of sync") }
-func (r *recorder) Panicked(any)      { r.add("panicked") }
-func (r *recorder) Broken()           { close(r.end) }
-func (r *recorder) told() string      { return strings.Join(r.text, "; ") }
-func (r *recorder) wait(t *testing.T) { await(t, "the end", r.end) }
+func (r *recorder) Unread() { r.add("unread") }
+func (r *recorder) told() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.text, "; ")
+}
 
 func await(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()
@@ -73,7 +71,7 @@ type ownRig struct {
 // together.
 func open(t *testing.T, login *Login, answers ...string) *ownRig {
 	t.Helper()
-	r := &ownRig{clock: &conn.Clock{}, memory: conn.NewBudget(func() int64 { return 1 << 20 }), events: &recorder{end: make(chan struct{})}}
+	r := &ownRig{clock: &conn.Clock{}, memory: conn.NewBudget(func() int64 { return 1 << 20 }), events: &recorder{}}
 	near, far := pair(t)
 	inside, outside := pair(t)
 	r.server, r.client = far, outside
@@ -101,9 +99,9 @@ func open(t *testing.T, login *Login, answers ...string) *ownRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := NewPool(r.clock, r.memory, l, func(err error) { t.Error(err) })
+	pool := NewPool(r.clock, r.memory, l, func(error) { r.events.add("out of sync") })
 	waiting := func(wait func()) { r.waited.Add(1); wait() }
-	r.Member = NewMember(Options{Owner: r.events, Pool: pool, Captures: func() int64 { return 100_000 }, Waiting: waiting})
+	r.Member = NewMember(Options{Owner: r.events, Pool: pool, Captures: func() int64 { return 100_000 }, Waiting: waiting, BeforeSend: func() {}})
 	r.Begin(proxytest.Task(t, l), conn.NewWriter(client))
 	r.known, r.failure = r.Open(context.Background(), dial, login)
 	await(t, "the login's end", played)
@@ -159,6 +157,11 @@ func expect(t *testing.T, from *bufio.Reader, want string) {
 	}
 }
 
+func (r *ownRig) sends(commands []byte, e Expectation) {
+	r.Forward(commands, e)
+	r.Send()
+}
+
 func (r *ownRig) say(text string) { _, _ = io.WriteString(r.server, text) }
 
 // waits calls Wait and reports its results, which must come soon.
@@ -177,11 +180,11 @@ func (r *ownRig) waits(t *testing.T) (replies string, ok bool) {
 
 func TestRepliesGoWhereTheyAreExpected(t *testing.T) {
 	r := opened(t)
-	for _, to := range []Destination{ToClient, ToOwner, ToNobody, ToClient} {
-		r.Expect(Expectation{To: to, Count: 1})
+	for i, to := range []Destination{ToClient, ToOwner, ToNobody, ToClient} {
+		r.Forward([]byte(strings.Fields("four com man ds")[i]), Expectation{To: to, Count: 1})
 	}
-	r.Write([]byte("four commands"))
-	r.requested(t, "four commands")
+	r.Send()
+	r.requested(t, "fourcommands")
 	if r.Drained() {
 		t.Error("nothing is said to be pending")
 	}
@@ -199,15 +202,14 @@ func TestRepliesGoWhereTheyAreExpected(t *testing.T) {
 // to the client.
 func TestTheEndIsNoAnswer(t *testing.T) {
 	r := opened(t)
-	r.Expect(Expectation{Count: 2})
-	r.Write([]byte("x"))
+	r.sends([]byte("x"), Expectation{Count: 2})
 	r.say("+one\r\n$10\r\nhalf")
 	_ = r.server.Close()
 	if _, ok := r.waits(t); ok {
 		t.Error("all is said to be answered")
 	}
 	r.replied(t, "+one\r\n$10\r\nhalf")
-	r.events.wait(t)
+	eventually(t, "the member has failed", r.Failed)
 	if whole := r.Finish(); whole || !r.Failed() || r.events.told() != "" {
 		t.Errorf("whole %v, ended %v, and it tells %q", whole, r.Failed(), r.events.told())
 	}
@@ -230,15 +232,14 @@ func TestEventsOfAConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := opened(t)
 			for _, e := range row.expected {
-				r.Expect(e)
-				r.Write([]byte("x"))
+				r.sends([]byte("x"), e)
 			}
 			r.say(row.stream)
 			r.replied(t, row.replied)
 			if !strings.HasPrefix(row.told, "out") {
 				_ = r.server.Close()
 			}
-			r.events.wait(t)
+			eventually(t, "the member has failed", r.Failed)
 			if r.events.told() != row.told {
 				t.Errorf("it tells %q, want %q", r.events.told(), row.told)
 			}
@@ -246,13 +247,11 @@ func TestEventsOfAConnection(t *testing.T) {
 	}
 }
 
-// A client that accepts no more bytes ends the connection, and its writing side is
-// unlocked.
+// A client that accepts no more bytes gets nothing more, and its writing side is unlocked. Its session leaves.
 func TestClientLeavesInsideAReply(t *testing.T) {
 	r := opened(t)
 	_ = r.client.Close()
-	r.Expect(Expectation{Count: 1})
-	r.Write([]byte("x"))
+	r.sends([]byte("x"), Expectation{Count: 1})
 	go func() {
 		for text := "$100000000\r\n"; ; text = strings.Repeat("x", 100_000) {
 			if _, err := io.WriteString(r.server, text); err != nil {
@@ -260,11 +259,12 @@ func TestClientLeavesInsideAReply(t *testing.T) {
 			}
 		}
 	}()
-	r.events.wait(t)
-	if r.events.told() != "client left" {
-		t.Errorf("it tells %q", r.events.told())
-	}
+	eventually(t, "the client is given up", r.gone.Load)
 	r.Member.client.Lock()
+	defer r.Member.client.Unlock()
+	if r.Member.client.Pass([]byte("x"), false) == nil {
+		t.Error("the client has not left")
+	}
 }
 
 // A long command is sent as it is, so Write returns when nobody uses its bytes any more. The owner is told that it
@@ -278,19 +278,16 @@ func TestLongWriteKeepsItsBytes(t *testing.T) {
 		_, _ = io.ReadFull(r.requests, got)
 		read <- string(got)
 	}()
-	r.Expect(Expectation{Count: 1})
-	r.Write(long)
+	r.sends(long, Expectation{Count: 1})
 	clear(long)
-	r.Expect(Expectation{Count: 1})
-	r.Write([]byte("y"))
+	r.sends([]byte("y"), Expectation{Count: 1})
 	if got := <-read; got != strings.Repeat("x", 1<<20)+"y" || r.waited.Load() == 0 {
 		t.Errorf("%d bytes come, the first of which is %q; it waited %d times", len(got), got[0], r.waited.Load())
 	}
 	written := make(chan struct{})
 	go func() { // the server reads no more
 		defer close(written)
-		r.Expect(Expectation{Count: 1})
-		r.Write(make([]byte, 64<<20))
+		r.sends(make([]byte, 64<<20), Expectation{Count: 1})
 	}()
 	eventually(t, "much waits", func() bool { return r.Own().sock.Waiting() > 0 })
 	r.Abandon()
@@ -304,8 +301,7 @@ func TestLongWriteKeepsItsBytes(t *testing.T) {
 // for long.
 func TestFinishHearsTheRest(t *testing.T) {
 	r := opened(t)
-	r.Expect(Expectation{Count: 1})
-	r.Write([]byte("x"))
+	r.sends([]byte("x"), Expectation{Count: 1})
 	go func() {
 		_, _ = io.ReadAll(r.requests) // the end of the commands
 		r.say("+last\r\n")
@@ -320,8 +316,7 @@ func TestFinishHearsTheRest(t *testing.T) {
 func TestWhatIsKeptIsPaidFor(t *testing.T) {
 	r := opened(t)
 	long := "$50000\r\n" + strings.Repeat("x", 50_000) + "\r\n"
-	r.Expect(Expectation{To: ToOwner, Count: 1})
-	r.Write([]byte("x"))
+	r.sends([]byte("x"), Expectation{To: ToOwner, Count: 1})
 	r.say(long[:40_000])
 	for deadline := time.Now().Add(patience); r.memory.InUse() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -332,14 +327,12 @@ func TestWhatIsKeptIsPaidFor(t *testing.T) {
 	if replies, ok := r.waits(t); replies != long || !ok {
 		t.Errorf("%d bytes are handed over, %v", len(replies), ok)
 	}
-	r.Expect(Expectation{To: ToOwner, Count: 2})
-	r.Write([]byte("x"))
+	r.sends([]byte("x"), Expectation{To: ToOwner, Count: 2})
 	r.say(long + long)
 	if replies, ok := r.waits(t); replies != "" || !ok {
 		t.Errorf("of too long a reply, %d bytes are handed over, %v", len(replies), ok)
 	}
-	r.Expect(Expectation{To: ToOwner, Count: 1})
-	r.Write([]byte("x"))
+	r.sends([]byte("x"), Expectation{To: ToOwner, Count: 1})
 	r.say(long[:40_000])
 	r.Close()
 	if n := r.memory.InUse(); n != 0 {

@@ -8,17 +8,17 @@
 // session's part. A member has the connection for itself (Member.Open), or shares one of the Pool's
 // with others (Member.Join). That is the only difference: a queue with one member or with several.
 //
-//	session  Batch  Member a --commands--.                               .--> conn.Writer of a's client
-//	                                      \                             /
-//	session  Batch  Member b --commands----> [ b b a b a a ]  queue   --'---> conn.Writer of b's client
-//	                              |             ^                     ^
-//	                              |     enter   |      take, feed     |
-//	                              v   at the end|      the first      |
-//	                          conn.Socket ======+=== the upstream ====' replies, in the same order
+//	session  Member a --commands--.                               .--> conn.Writer of a's client
+//	                               \                             /
+//	session  Member b --commands----> [ b b a b a a ]  queue   --'---> conn.Writer of b's client
+//	                       |             ^                     ^
+//	                       |     Send    |         feed        |
+//	                       v  at the end |      the first      |
+//	                   conn.Socket ======+=== the upstream ====' replies, in the same order
 //
-// A member calls Expect and then Write. Write puts the commands into the socket's buffer and the
-// turns into the queue, both under the connection's mutex, so they have one order. A long command on the
-// member's own connection follows its turn: nobody else writes there. The loop sends
+// A member gathers the commands of one input (Forward), with what will answer them. Send puts the commands
+// into the socket's buffer and the turns into the queue, both under the connection's mutex, so they have one order. A
+// long command on the member's own connection follows its turn: nobody else writes there. The loop sends
 // all that members have written in one write at the end of its round. It feeds what it reads
 // (feed.go): the first bytes of each top-level value tell to which turn it belongs. A value of any
 // length is passed on as it comes. Only those for the owner are kept. Member.Wait returns when no
@@ -44,8 +44,8 @@
 //     replies pending have failed, for nobody knows which of their commands were executed. The others
 //     join another one at their next command.
 //   - A member's own connection is read in the turn of its client, a shared one before all clients.
-//   - A client that sends no more ends its own connection as it would itself (Finish). On a shared one it
-//     gets what comes within drainSilence.
+//   - A client that sends no more ends its own connection as it would itself (Finish), and on a shared one it
+//     waits for its replies. It gets what comes until the server has been silent for drainSilence (Look).
 //   - If a server replies READONLY on a shared connection, it has become a replica: members of all
 //     connections that lead there join another one at their next command, and the old one is closed when
 //     no reply is pending. So is one that nobody has used for a minute.
@@ -68,9 +68,9 @@
 // # Logging in
 //
 // A ClientState is what the client has set for its connection. It makes the Login of each new
-// connection. A Login is a value: the proxy's own credentials or the client's Claim, and the state
-// that the client was promised before there was a connection. It is sent before any other command, with
-// a deadline. A Failure has the reply for the client.
+// connection. A Login is a value: the proxy's own credentials or the client's Claim, and all that must be said again on
+// a new connection (steps). It is sent at once, before any other command, with a deadline. A Failure has the reply for the
+// client.
 //
 // # Who may do what
 //

@@ -18,11 +18,7 @@ func bulkOf(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text),
 type nobody struct{}
 
 func (nobody) Confirmed(wire.Confirmation) {}
-func (nobody) Broken()                     {}
-func (nobody) ClientLeft()                 {}
 func (nobody) Unread()                     {}
-func (nobody) OutOfSync(error)             {}
-func (nobody) Panicked(any)                {}
 
 // collector is a client's writing side that keeps what is written to it.
 type collector struct {
@@ -62,12 +58,15 @@ func testUpstream(version wire.Version, captures int64, expected ...Expectation)
 // expect has the member expect something, as if it wrote commands.
 func (c *Conn) expect(expected ...Expectation) {
 	for _, e := range expected {
-		c.only.Expect(e)
+		c.only.Forward(nil, e)
 	}
 	for _, e := range c.only.expected {
-		t := turn{of: c.only, Expectation: e}
-		c.only.pending.Add(t.replies())
-		c.queue.add(t)
+		replies := e.Count
+		if e.Kind == Confirmations {
+			replies = 1
+		}
+		c.only.pending.Add(int64(replies))
+		c.queue.add(turn{of: c.only, Expectation: e})
 	}
 	c.only.expected = nil
 }

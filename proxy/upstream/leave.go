@@ -4,51 +4,47 @@ import "time"
 
 // This file is how a member ends: with its client, or with its own connection.
 
-// Drain says that the client sends no more. It gets what comes soon. Any goroutine may call it.
-func (m *Member) Drain() {
+// Drain says that the client sends no more. It gets what comes until the server has been silent for
+// drainSilence (Look). Any goroutine may call it.
+func (m *Member) Drain() { m.drains.Store(true) }
+
+// Leave says that no more commands will be sent, as the end of a client's own connection would. A command that
+// still blocks at the upstream could swallow an element. Replies of the member's own connection are still
+// delivered. Any goroutine may call it.
+func (m *Member) Leave() {
 	m.drains.Store(true)
 	if own := m.Own(); own != nil {
-		own.startDrain()
-	} else if m.conn.Load() != nil {
-		m.abandonAfter(drainSilence)
-	}
-}
-
-// Leave says that the client has gone. A command that still blocks at the upstream could swallow an
-// element, so the upstream is told. Any goroutine may call it.
-func (m *Member) Leave() {
-	if own := m.Own(); own != nil {
-		own.closeWrite()
+		own.sock.CloseWrite()
 		return
 	}
-	m.abandon()
+	m.Abandon()
 }
 
-// Abandon makes Wait and Write return, and closes the member's own connection without TLS's closing
+// Abandon makes Wait and Send return, and closes the member's own connection without TLS's closing
 // message, because the client is cut off. Any goroutine may call it.
 func (m *Member) Abandon() {
 	if own := m.Own(); own != nil {
 		own.sock.Abandon()
 		return
 	}
-	m.abandon()
-}
-
-func (m *Member) abandon() {
 	m.gone.Store(true)
 	m.fail()
 }
 
-func (m *Member) abandonAfter(limit time.Duration) {
-	if before := m.leaving.Swap(time.AfterFunc(limit, m.abandon)); before != nil {
-		before.Stop()
+// Look gives up a server that has been silent for too long, once no more commands will come. It returns the
+// time for which the server of the member's own connection has read no commands. The sweep calls it.
+func (m *Member) Look() (stalled time.Duration) {
+	c := m.conn.Load()
+	if c == nil {
+		return 0
 	}
-}
-
-func (m *Member) stopLeaving() {
-	if t := m.leaving.Swap(nil); t != nil {
-		t.Stop()
+	if m.drains.Load() && c.sock.Quiet() > drainSilence {
+		m.Abandon()
 	}
+	if c.only == nil {
+		return 0
+	}
+	return c.sock.Stalled()
 }
 
 // Finish gives the client its last replies. On its own connection the upstream learns that no more
@@ -60,7 +56,7 @@ func (m *Member) Finish() (whole bool) {
 		_, whole = m.Wait()
 		return whole
 	}
-	own.closeWrite()
+	m.Leave()
 	m.awaitEnd(own)
 	return !own.inside
 }
@@ -71,11 +67,12 @@ func (m *Member) CloseOwn() (whole bool) {
 		_, whole = m.Wait()
 		return whole
 	}
+	drained := m.drains.Load()
 	if whole = m.Finish(); whole {
 		m.conn.Store(nil)
 		m.failed.Store(false)
+		m.drains.Store(drained)
 		m.pending.Store(0)
-		m.broken = false
 	}
 	return whole
 }
@@ -86,6 +83,12 @@ func (m *Member) awaitEnd(own *Conn) {
 	}
 }
 
+// ClosesAtOnce tells whether Close cuts off nothing.
+func (m *Member) ClosesAtOnce() bool {
+	own := m.Own()
+	return m.Drained() && (own == nil || !own.Pipe())
+}
+
 // Close leaves everything. After it nothing is written to the client. The client's socket must have
 // been closed.
 func (m *Member) Close() {
@@ -94,16 +97,7 @@ func (m *Member) Close() {
 		m.awaitEnd(own)
 	} else {
 		m.leaveShared()
-		m.abandon()
+		m.Abandon()
 	}
 	m.release()
-}
-
-// Stalled is the time for which the server of the member's own connection has read no commands, or 0.
-// Any goroutine may ask.
-func (m *Member) Stalled() time.Duration {
-	if own := m.Own(); own != nil {
-		return own.sock.Stalled()
-	}
-	return 0
 }

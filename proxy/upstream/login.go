@@ -14,16 +14,17 @@ import (
 )
 
 // A Login turns a new connection into a client's connection. It logs in the proxy or
-// the client. Then it sets the state that the client was promised while there was no
-// connection.
+// the client. Then it sets what the client has set while there was no connection.
 type Login struct {
-	User, Password string       // the proxy's own; none if both are ""
-	Claim          *Claim       // replaces User and Password if the upstream has the users
-	Version        wire.Version // of the protocol that the client speaks
-	DB             int
-	State          [][]string // more commands, which the upstream may refuse
+	User, Password string // the proxy's own; none if both are ""
+	Claim          *Claim // replaces User and Password if the upstream has the users
+	ClientSettings
+	AsksID   bool     // the client uses its id, so the connection is asked for its own
+	Tracking []string // the words of CLIENT TRACKING, or nil
 
-	id []byte // the answer to CLIENT ID, if that is in State
+	id       []byte // the answer to CLIENT ID
+	unknown  bool   // the upstream has not identified the client
+	rejected bool   // it does not accept the Claim
 }
 
 // A Claim is a client's own login.
@@ -50,40 +51,24 @@ type loginStep struct {
 // refusalKept is the number of bytes kept of the answer to a step.
 const refusalKept = 4 << 10
 
-// do logs in on a connection that nobody else uses yet. known tells whether the upstream
-// has identified the client. If not, do has set no state, and the upstream waits for the
-// client's own login.
-func (l *Login) do(conn net.Conn, deadline time.Time) (known bool, failure *Failure) {
-	if l.Claim == nil {
-		return true, doSteps(conn, l.steps(), deadline, l.judge)
+// steps are all commands of the login. One is certain to be answered whatever the client may do: the AUTH of a
+// Claim, or a PING. So an upstream that accepts connections but answers nothing, or speaks no RESP, is detected before
+// it gets a client's command. For a client without a login the PING comes first and shows whether the upstream
+// has a default user. Clients with MONITOR see it.
+func (l *Login) steps() (steps []loginStep) {
+	add := func(refusal wire.Error, args ...string) {
+		steps = append(steps, loginStep{args[0], resp.AppendCommand(nil, args...), refusal})
 	}
-	known, failure = l.Claim.make(conn, deadline)
-	if steps := l.steps(); known && len(steps) > 0 {
-		failure = doSteps(conn, steps, deadline, l.judge)
+	setting := func(set bool, args ...string) {
+		if set {
+			add("", append([]string{"CLIENT"}, args...)...)
+		}
 	}
-	return known, failure
-}
-
-// judge is the step's own judgement. It also keeps the answer to CLIENT ID. NOAUTH to any step
-// means that the proxy's credentials are missing. The client must not take it for a question to
-// itself, because AUTH is the proxy's own command.
-func (l *Login) judge(step loginStep, answer []byte) (refusal wire.Error) {
-	if step.name == "CLIENT" && answer[0] == ':' {
-		l.id = bytes.Clone(answer)
-	}
-	if l.Claim == nil && string(resp.ErrorCode(answer)) == "NOAUTH" {
-		return wire.ErrUpstreamRefused
-	}
-	return step.refusedBy(answer)
-}
-
-// steps end with a PING, except after a Claim, which the upstream has answered. So an upstream
-// that accepts connections but answers nothing, or speaks no RESP, is detected before it gets
-// a client's command.
-func (l *Login) steps() []loginStep {
-	var steps []loginStep
-	add := func(refusal wire.Error, args ...string) { steps = append(steps, newLoginStep(refusal, args...)) }
 	switch {
+	case l.Claim != nil && l.Claim.Auth != nil:
+		steps = append(steps, loginStep{name: "AUTH", command: l.Claim.Auth})
+	case l.Claim != nil:
+		add(wire.ErrUpstreamReply, "PING")
 	case l.User != "":
 		add(wire.ErrUpstreamRefused, "AUTH", l.User, l.Password)
 	case l.Password != "":
@@ -95,8 +80,14 @@ func (l *Login) steps() []loginStep {
 	if l.DB != 0 {
 		add(wire.ErrUpstreamRefused, "SELECT", strconv.Itoa(l.DB))
 	}
-	for _, command := range l.State {
-		add("", command...)
+	setting(l.AsksID, "ID")
+	setting(l.Name != "", "SETNAME", l.Name)
+	setting(l.LibName != "", "SETINFO", "lib-name", l.LibName)
+	setting(l.LibVersion != "", "SETINFO", "lib-ver", l.LibVersion)
+	setting(l.NoEvict, "NO-EVICT", "on")
+	setting(l.NoTouch, "NO-TOUCH", "on")
+	if l.Tracking != nil {
+		add("", l.Tracking...)
 	}
 	if l.Claim == nil {
 		add(wire.ErrUpstreamReply, "PING")
@@ -104,68 +95,60 @@ func (l *Login) steps() []loginStep {
 	return steps
 }
 
-// newLoginStep makes the step that sends this command.
-func newLoginStep(refusal wire.Error, args ...string) loginStep {
-	return loginStep{args[0], resp.AppendCommand(nil, args...), refusal}
-}
-
-// make sends the claim to the upstream and reads its judgement. For a client without a login
-// that is a PING, which clients with MONITOR see; AUTH needs none.
-func (c *Claim) make(conn net.Conn, deadline time.Time) (known bool, failure *Failure) {
-	step := newLoginStep(wire.ErrUpstreamReply, "PING")
-	if c.Auth != nil {
-		step = loginStep{name: "AUTH", command: c.Auth}
-	}
-	known = true
-	rejected := false
-	failure = doSteps(conn, []loginStep{step}, deadline, func(step loginStep, answer []byte) wire.Error {
-		refusal := step.refusedBy(answer)
-		noAuth := string(resp.ErrorCode(answer)) == "NOAUTH"
-		switch {
-		case refusal != "" || answer[0] != '-':
-		case step.name == "AUTH", c.Sure && noAuth:
-			rejected = true
-			return wire.Error(answer)
-		case noAuth:
-			known = false
-		}
-		return refusal
-	})
-	if failure != nil {
-		failure.Rejected = rejected
-	}
-	return known && failure == nil, failure
-}
-
-// doSteps sends all steps at once and judges their answers. It returns nil if refusedBy
-// refuses none.
-func doSteps(conn net.Conn, steps []loginStep, deadline time.Time, refusedBy func(loginStep, []byte) wire.Error) *Failure {
+// do logs in on a connection that nobody else uses yet. It sends all steps at once. known tells whether the
+// upstream has identified the client. If not, it has set nothing, and waits for the client's own login.
+func (l *Login) do(conn net.Conn, deadline time.Time) (known bool, failure *Failure) {
 	_ = conn.SetDeadline(deadline)
 	defer func() { _ = conn.SetDeadline(time.Time{}) }()
 	var request []byte
+	steps := l.steps()
 	for _, step := range steps {
 		request = append(request, step.command...)
 	}
 	if _, err := conn.Write(request); err != nil {
-		return &Failure{Reply: wire.ErrUpstreamDown, Err: err}
+		return false, &Failure{Reply: wire.ErrUpstreamDown, Err: err}
 	}
 	var refusal wire.Error
 	err := readAnswers(conn, len(steps), func(i int, answer []byte) error {
-		if refusal = refusedBy(steps[i], answer); refusal != "" {
+		if refusal = l.judge(i, steps[i], answer); refusal != "" {
 			return fmt.Errorf("it answers %s with %.200q", steps[i].name, answer)
 		}
 		return nil
 	})
 	switch {
 	case err == nil:
-		return nil
+		return !l.unknown, nil
 	case refusal != "":
 	case errors.Is(err, errNoAnswers):
 		refusal = wire.ErrUpstreamReply
 	default:
 		refusal = wire.ErrUpstreamDown
 	}
-	return &Failure{Reply: refusal, Err: err}
+	return false, &Failure{Reply: refusal, Rejected: l.rejected, Err: err}
+}
+
+// judge judges the answer to a step. It returns the reply for the client, or "" to go on. NOAUTH to any step of the
+// proxy's own login means that its credentials are missing. The client must not take it for a question to
+// itself, because AUTH is the proxy's own command.
+func (l *Login) judge(i int, step loginStep, answer []byte) (refusal wire.Error) {
+	if step.name == "CLIENT" && answer[0] == ':' {
+		l.id = bytes.Clone(answer)
+	}
+	noAuth := string(resp.ErrorCode(answer)) == "NOAUTH"
+	refusal = step.refusedBy(answer)
+	switch {
+	case l.Claim == nil && noAuth:
+		return wire.ErrUpstreamRefused
+	case l.unknown:
+		return ""
+	case refusal != "" || l.Claim == nil || i > 0 || answer[0] != '-':
+		return refusal
+	case step.name == "AUTH" || l.Claim.Sure && noAuth:
+		l.rejected = true
+		return wire.Error(answer)
+	}
+	l.unknown = noAuth
+	return ""
 }
 
 // errNoAnswers means that a server's replies cannot be the answers to the commands.

@@ -2,12 +2,28 @@ package upstream
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
+)
+
+const (
+	// mostUnsent bounds the bytes that wait to be sent on a shared connection, and ownUnsent those on a
+	// member's own. While there are more, Send waits.
+	mostUnsent = 1 << 20
+	ownUnsent  = 64 << 10
+	// mostGathered bounds the commands that are sent together, and what is copied for that.
+	mostGathered = 64 << 10
+	// mostUnanswered and mostReplies bound the commands that a member has unanswered on a shared connection, in bytes
+	// and in number, and so what others may have to wait for.
+	mostUnanswered = 64 << 10
+	mostReplies    = 1024
+	// drainSilence bounds the silence of a server to which no more commands will go.
+	drainSilence = 10 * time.Second
 )
 
 // A client is the writing side of a member's client (conn.Writer).
@@ -25,25 +41,17 @@ type Owner interface {
 	// Confirmed is called with each confirmation, in one step with the bytes that say so to the client:
 	// the client's writing side is locked.
 	Confirmed(wire.Confirmation)
-	// Broken is called when replies will never come, or the member's own connection has ended.
-	Broken()
-	// ClientLeft is called when a write to the client fails.
-	ClientLeft()
 	// Unread is called if others wait because the client does not read. The owner ends it.
 	Unread()
-	// OutOfSync is called when the server sent bytes on the member's own connection that cannot be a
-	// reply to the commands. The connection ends.
-	OutOfSync(error)
-	// Panicked is called with the value that recover returned. The member's own connection ends.
-	Panicked(reason any)
 }
 
 // Options are the things that a member needs from its owner.
 type Options struct {
-	Owner    Owner
-	Pool     *Pool
-	Captures func() int64 // the most bytes of replies that Wait returns
-	Waiting  func(func()) // calls a function that waits until the server takes more
+	Owner      Owner
+	Pool       *Pool
+	Captures   func() int64 // the most bytes of replies that Wait returns
+	Waiting    func(func()) // calls a function that waits until the server takes more
+	BeforeSend func()       // is called before commands are sent
 }
 
 // A Member is one session's part in the connections to the ordinary Redis. At any time it has none, one
@@ -58,24 +66,27 @@ type Member struct {
 	index  int          // of the connections to one server
 
 	conn     atomic.Pointer[Conn] // the last one that was used; nil: none, or its own was closed
-	expected []Expectation        // for the next Write
+	gathered []byte               // commands for the next Send; a buffer of gathers, or nil
+	expected []Expectation        // what answers them
 	failed   atomic.Bool          // replies will never come, or will not reach the client
 	gone     atomic.Bool          // nothing more may be written to the client
 	slow     atomic.Bool          // others may have waited for it
+	drains   atomic.Bool          // no more commands will come
 	pending  atomic.Int64         // replies that are not at their destinations yet
 	waits    atomic.Bool          // the task waits for that
-	drains   atomic.Bool          // the client sends no more
-	leaving  atomic.Pointer[time.Timer]
+
+	unanswered, unansweredBytes int // commands since no reply was pending on a shared connection
 
 	// The loop uses these while replies are pending, and the task when none is.
 	captured []byte
 	charged  int  // bytes of memory that captured takes
 	overflow bool // captured is incomplete
 
-	// Only the loop uses these.
-	broken bool // the owner knows that replies will never come
-	waited int  // the bytes that waited for the client when reading stopped for it
+	waited int // the bytes that waited for the client when reading stopped for it. Only the loop uses it
 }
+
+// gathers are buffers for commands, so that a session that sends nothing has none.
+var gathers = sync.Pool{New: func() any { return new([mostGathered]byte) }}
 
 // NewMember makes a member that has no connection.
 func NewMember(o Options) *Member {
@@ -103,125 +114,144 @@ func (m *Member) Open(ctx context.Context, dial Dial, login *Login) (known bool,
 	if failure != nil {
 		return false, failure
 	}
-	c := &Conn{only: m, version: login.Version}
+	c := &Conn{pool: m.Pool, only: m, version: login.Version}
 	c.SetID(login.id)
-	if failure := c.attach(dialled, m.Pool.loop, m.Pool.clock, m.task); failure != nil {
+	if failure := c.attach(dialled, m.task); failure != nil {
 		return false, failure
 	}
 	m.leaveShared()
 	m.conn.Store(c)
 	c.sock.ReadLike(m.writer)
-	if m.drains.Load() {
-		c.startDrain()
-	}
 	c.sock.Resume()
 	return known, nil
 }
 
-// On tells whether Write would send to that server now, over a shared connection.
-func (m *Member) On(server Server, version wire.Version) bool {
+// MayShare tells whether a command of so many bytes may go over a shared connection: the member has none for
+// itself, others have not waited for it, and it has not much unanswered. isOn tells whether the command can
+// be forwarded, because the member uses such a connection, to the server that it has joined last.
+func (m *Member) MayShare(bytes int, version wire.Version) (yes, isOn bool) {
 	c := m.conn.Load()
-	return c != nil && c.only == nil && c.version == version && c.server == server && !c.isPast()
-}
-
-// TryJoin is Join if a connection is there already and Join would not wait. It returns false
-// otherwise.
-func (m *Member) TryJoin(server Server, version wire.Version) bool {
-	c := m.Pool.open(laneKey{server, version, m.index})
-	if c != nil {
-		m.join(c)
+	if c != nil && c.only != nil || m.slow.Load() {
+		return false, false
 	}
-	return c != nil
+	if m.pending.Load() == 0 && len(m.expected) == 0 {
+		m.unanswered, m.unansweredBytes = 0, 0
+	}
+	m.unanswered++
+	m.unansweredBytes += bytes
+	yes = m.unanswered <= mostReplies && m.unansweredBytes <= mostUnanswered
+	return yes, yes && c != nil && c.version == version && !c.over.Load() && !c.stale.Load()
 }
 
-// Join has Write send to this server from now on, over a connection that others use, too. It may dial.
-// No reply may be pending, and the member has no connection for itself.
-func (m *Member) Join(server Server, version wire.Version, dial Dial) *Failure {
+// Join has the member use a connection to this server from now on that others use, too. Without a dial it only
+// takes one that is there already, and returns false if there is none. No reply may be pending, and
+// the member has no connection for itself.
+func (m *Member) Join(server Server, version wire.Version, dial Dial) (joined bool, failure *Failure) {
 	c, failure := m.Pool.get(laneKey{server, version, m.index}, dial)
-	if failure == nil {
-		m.join(c)
+	if c == nil {
+		return false, failure
 	}
-	return failure
-}
-
-func (m *Member) join(c *Conn) {
 	if m.conn.Swap(c) == nil {
 		m.Pool.members.Add(1)
-		if m.drains.Load() {
-			m.abandonAfter(drainSilence)
-		}
 	}
+	return true, nil
 }
 
 // leaveShared is called when the member uses shared connections no more.
 func (m *Member) leaveShared() {
 	if c := m.conn.Load(); c != nil && c.only == nil {
 		m.Pool.members.Add(-1)
-		m.stopLeaving()
 	}
 }
 
-// Expect says how the commands of the next Write will be answered.
-func (m *Member) Expect(e Expectation) {
+// Forward adds commands to those of the next Send. e says how they will be answered. There must be a
+// connection.
+func (m *Member) Forward(commands []byte, e Expectation) {
+	if len(m.gathered)+len(commands) > mostGathered {
+		m.Send()
+	}
 	c := m.conn.Load()
+	last := len(m.expected) - 1
 	switch {
 	case c.pipe.Load():
-		return
 	case c.only == nil && (e.Kind != Reply || e.To == ToOwner):
 		panic("only ordinary replies can be shared")
-	case e.Kind == Stream && e.Count == 0 && m.Drained() && len(m.expected) == 0:
+	case e.Kind == Stream && e.Count == 0 && last < 0 && m.Drained():
 		c.pipe.Store(true)
-		return
+	case last >= 0 && e.Kind == Reply && m.expected[last].Kind == Reply && m.expected[last].To == e.To:
+		m.expected[last].Count += e.Count
+	default:
+		m.expected = append(m.expected, e)
 	}
-	m.expected = append(m.expected, e)
+	switch {
+	case len(commands) > mostGathered:
+		m.send(commands)
+	case m.gathered == nil:
+		m.gathered = append(gathers.Get().(*[mostGathered]byte)[:0], commands...)
+	default:
+		m.gathered = append(m.gathered, commands...)
+	}
 }
 
-// Write sends the commands that Expect has announced. It waits while the server takes no more. If the
-// connection has ended, the member fails.
-func (m *Member) Write(p []byte) {
-	c := m.conn.Load()
-	if c.isFull() {
-		m.Waiting(func() { c.awaitRoom(m) })
+// Gathers tells whether commands wait for Send.
+func (m *Member) Gathers() bool { return len(m.gathered) > 0 }
+
+// Send sends the commands in one write. It waits while the server takes no more. If the connection has
+// ended, the member fails.
+func (m *Member) Send() {
+	if len(m.gathered) > 0 {
+		m.send(nil)
+		gathers.Put((*[mostGathered]byte)(m.gathered[:mostGathered]))
+		m.gathered = nil
 	}
-	var long []byte // is sent without a copy
-	if c.only != nil && len(p) > ownUnsent {
-		p, long = nil, p
+}
+
+// send sends what is gathered, and a long command, which is not copied. Commands and turns enter together, so they
+// have one order. A long one on a connection that others use cannot be: MayShare forbids it.
+func (m *Member) send(long []byte) {
+	m.BeforeSend()
+	c, most := m.conn.Load(), mostUnsent
+	if c.only != nil {
+		most = ownUnsent
 	}
-	entered := c.enter(m, p, m.expected)
+	if c.sock.Waiting() > most {
+		m.Waiting(func() {
+			for c.sock.Waiting() > most && !c.over.Load() && !m.gone.Load() && c.sock.WhenRoom(m.unpark) {
+				m.task.Park()
+			}
+		})
+	}
+	c.mu.Lock()
+	over := c.over.Load()
+	for i := range m.expected {
+		e := &m.expected[i]
+		replies := e.Count
+		if e.Kind == Confirmations {
+			replies = 1 // their number is not known yet
+		}
+		m.pending.Add(int64(replies))
+		if !over && (e.Count > 0 || e.Kind != Reply) {
+			c.queue.add(turn{of: m, Expectation: *e})
+		}
+	}
+	if !over {
+		_ = c.sock.Append(m.gathered)
+	}
+	c.mu.Unlock()
 	m.expected = m.expected[:0]
 	switch {
-	case !entered:
+	case over:
 		m.fail()
 	case long != nil:
 		m.Waiting(func() { c.sock.Send(long) })
 	}
 }
 
-// answered is called on the loop when n more replies are at their destinations.
-func (m *Member) answered(n int64) {
-	if n > 0 && m.pending.Add(-n) == 0 && m.waits.Load() {
-		m.task.Unpark()
-	}
-}
-
+// fail says that replies will never come, or will not reach the client.
 func (m *Member) fail() {
 	m.failed.Store(true)
 	if m.conn.Load() != nil { // Begin was called before
 		m.task.Unpark()
-	}
-}
-
-// breaks is called on the loop when the connection has ended, and the client has all that came.
-func (m *Member) breaks() {
-	m.fail()
-	m.Owner.Broken()
-}
-
-// clientLeft is called when a write to the client has failed.
-func (m *Member) clientLeft() {
-	if !m.gone.Swap(true) {
-		m.fail()
-		m.Owner.ClientLeft()
 	}
 }
 
@@ -245,18 +275,8 @@ func (m *Member) Drained() bool {
 // Failed tells whether the session must end. Any goroutine may ask.
 func (m *Member) Failed() bool { return m.failed.Load() }
 
-// IsSlow tells whether others may have waited for the client. It should get a connection of its
-// own.
-func (m *Member) IsSlow() bool { return m.slow.Load() }
-
-// ClosesAtOnce tells whether Close cuts off nothing.
-func (m *Member) ClosesAtOnce() bool {
-	own := m.Own()
-	return m.Drained() && (own == nil || !own.Pipe())
-}
-
 // Wait returns when no reply is pending and the client has everything that came. It returns false if
-// replies will never come. replies are those for the owner, valid until the next Expect. They are nil if
+// replies will never come. replies are those for the owner, valid until the next Forward. They are nil if
 // there were none, or if they were too long to keep.
 func (m *Member) Wait() (replies []byte, ok bool) {
 	m.waits.Store(true)

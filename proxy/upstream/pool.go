@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -21,15 +22,12 @@ const (
 	connections = 2
 	// stuck is how long a server may read no commands. Then its connection is closed.
 	stuck = 5 * time.Minute
-	// retireAfter is the silence after which a connection to a former server is closed.
-	retireAfter = 10 * time.Second
 	// unusedAfter is the silence after which an idle connection is closed. After a reload to
 	// upstream_connections: own nobody uses it any more.
 	unusedAfter = time.Minute
-	// leaveEvery is the least time between two leaves because of READONLY. It doubles up to
-	// leaveAtMost, so a server that remains a replica is not dialled again and again.
-	leaveEvery  = 100 * time.Millisecond
-	leaveAtMost = 5 * time.Second
+	// leaveEvery is the least time between two leaves because of READONLY, so a server that remains a
+	// replica is not dialled again and again.
+	leaveEvery = time.Second
 	// staleLooks is the number of looks after which a stale connection is closed. A session that
 	// has just chosen it may still send.
 	staleLooks = 100
@@ -42,23 +40,26 @@ type Server struct {
 	DB                   int
 }
 
+// A Defect is a panic in this package, or in what it calls.
+type Defect struct{ Reason any }
+
+func (d Defect) Error() string { return fmt.Sprintf("panic: %v", d.Reason) }
+
 // A Pool has the shared connections of a process, and what all connections need. Any goroutine may use
 // it. The owner calls Close.
 type Pool struct {
-	running   context.Context // until Close
-	stop      context.CancelFunc
-	clock     *conn.Clock
-	memory    *conn.Budget
-	loop      *loop.Loop // reads and writes the connections
-	outOfSync func(error)
+	running context.Context // until Close
+	stop    context.CancelFunc
+	clock   *conn.Clock
+	memory  *conn.Budget
+	loop    *loop.Loop // reads and writes the connections
+	wrong   func(error)
 
 	mu      sync.Mutex
 	lanes   map[laneKey]*lane
-	all     []*Conn       // of lanes, and stale ones
-	current Server        // the last that was asked for
-	left    time.Time     // when a replica was left
-	pause   time.Duration // until one may be left again
-	watched bool          // the watch has been started
+	all     []*Conn   // of lanes, and stale ones
+	left    time.Time // when a replica was left
+	watched bool      // the watch has been started
 	closed  bool
 	ended   sync.WaitGroup
 	members atomic.Int64 // that use a shared connection
@@ -92,10 +93,10 @@ func (l *lane) isDialled() bool {
 func (l *lane) isOver() bool { return l.isDialled() && (l.conn == nil || l.conn.isPast()) }
 
 // NewPool makes a Pool without connections. Its buffers for slow clients count in memory. The
-// loop reads and writes the connections. outOfSync is called if a server sends a reply that answers
-// no command.
-func NewPool(clock *conn.Clock, memory *conn.Budget, l *loop.Loop, outOfSync func(error)) *Pool {
-	p := &Pool{clock: clock, memory: memory, loop: l, outOfSync: outOfSync, lanes: map[laneKey]*lane{}}
+// loop reads and writes the connections. wrong is called if a server sends a reply that answers
+// no command, and with a Defect. Then the connection ends.
+func NewPool(clock *conn.Clock, memory *conn.Budget, l *loop.Loop, wrong func(error)) *Pool {
+	p := &Pool{clock: clock, memory: memory, loop: l, wrong: wrong, lanes: map[laneKey]*lane{}}
 	p.running, p.stop = context.WithCancel(context.Background())
 	return p
 }
@@ -137,17 +138,14 @@ func (p *Pool) forgetOver() {
 func (p *Pool) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	var open []*Conn
 	look := func() {
 		p.mu.Lock()
 		p.forgetOver()
-		open = append(open[:0], p.all...)
-		current := p.current
+		open := slices.Clone(p.all)
 		p.mu.Unlock()
 		for _, c := range open {
-			c.look(current)
+			c.look()
 		}
-		clear(open)
 	}
 	for {
 		select {
@@ -159,9 +157,9 @@ func (p *Pool) watch() {
 	}
 }
 
-// look ends clients that do not read, and the connection if its server reads nothing or is no longer
-// asked for. The loop calls it.
-func (c *Conn) look(current Server) {
+// look ends clients that do not read, and the connection if its server reads nothing or nobody uses it.
+// The loop calls it.
+func (c *Conn) look() {
 	defer c.catch()
 	c.countDelay()
 	if c.sock.Silent() > unusedAfter && c.isIdle() {
@@ -170,8 +168,7 @@ func (c *Conn) look(current Server) {
 	if c.stale.Load() {
 		c.retired++
 	}
-	retired := c.retired > staleLooks || c.server != current && c.sock.Silent() > retireAfter
-	if retired && c.isIdle() || c.sock.Stalled() > stuck {
+	if c.retired > staleLooks && c.isIdle() || c.sock.Stalled() > stuck {
 		c.sock.Abandon()
 	}
 }
@@ -181,13 +178,8 @@ func (c *Conn) look(current Server) {
 func (p *Pool) leave(replica Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch since := time.Since(p.left); {
-	case since < p.pause:
+	if time.Since(p.left) < leaveEvery {
 		return
-	case since > 2*leaveAtMost:
-		p.pause = leaveEvery
-	default:
-		p.pause = min(2*p.pause, leaveAtMost)
 	}
 	p.left = time.Now()
 	for _, c := range p.all {
@@ -197,27 +189,19 @@ func (p *Pool) leave(replica Server) {
 	}
 }
 
-// open returns a connection to the server that is open already, or nil.
-func (p *Pool) open(key laneKey) *Conn {
+// get returns a connection to the server. It dials if there is none, once for all who wait. Without a dial it
+// returns nil then.
+func (p *Pool) get(key laneKey, dial Dial) (*Conn, *Failure) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l := p.lanes[key]; l != nil && l.isDialled() && !l.isOver() && !p.closed {
-		p.current = key.Server
-		return l.conn
-	}
-	return nil
-}
-
-// get returns a connection to the server. It dials if there is none, once for all who wait.
-func (p *Pool) get(key laneKey, dial func(context.Context) (net.Conn, error)) (*Conn, *Failure) {
-	p.mu.Lock()
-	if p.closed {
+	l := p.lanes[key]
+	switch {
+	case p.closed:
 		p.mu.Unlock()
 		return nil, &Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
-	}
-	p.current = key.Server
-	l := p.lanes[key]
-	if l == nil || l.isOver() {
+	case dial == nil && (l == nil || !l.isDialled() || l.isOver()):
+		p.mu.Unlock()
+		return nil, nil
+	case l == nil || l.isOver():
 		l = &lane{dialled: make(chan struct{})}
 		p.lanes[key] = l
 		p.mu.Unlock()
@@ -229,14 +213,14 @@ func (p *Pool) get(key laneKey, dial func(context.Context) (net.Conn, error)) (*
 }
 
 // dial opens the connection of a lane that nobody else dials.
-func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, error)) (*Conn, *Failure) {
+func (p *Pool) dial(l *lane, key laneKey, dial Dial) (*Conn, *Failure) {
 	defer func() { // also after a panic
 		if l.conn == nil && l.failure == nil {
 			l.failure = &Failure{Reply: wire.ErrUpstreamDown, Err: errors.New("panic during the dial")}
 		}
 		close(l.dialled)
 	}()
-	login := &Login{User: key.User, Password: key.Password, Version: key.version, DB: key.DB}
+	login := &Login{User: key.User, Password: key.Password, ClientSettings: ClientSettings{Version: key.version, DB: key.DB}}
 	dialled, _, failure := dialAndLogIn(p.running, dial, login)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +235,7 @@ func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, 
 		return nil, l.failure
 	}
 	p.ended.Add(1)
-	if l.failure = c.attach(dialled, p.loop, p.clock, nil); l.failure != nil {
+	if l.failure = c.attach(dialled, nil); l.failure != nil {
 		p.ended.Done()
 		return nil, l.failure
 	}

@@ -19,16 +19,12 @@ import (
 
 // A fakeOwner counts what it is told, and ends a client that does not read.
 type fakeOwner struct {
-	client               *conn.Socket
-	broken, left, unread atomic.Int32
-	defect               bool // Unread panics
+	client *conn.Socket
+	unread atomic.Int32
+	defect bool // Unread panics
 }
 
 func (o *fakeOwner) Confirmed(wire.Confirmation) {}
-func (o *fakeOwner) OutOfSync(error)             {}
-func (o *fakeOwner) Panicked(any)                {}
-func (o *fakeOwner) Broken()                     { o.broken.Add(1) }
-func (o *fakeOwner) ClientLeft()                 { o.left.Add(1) }
 func (o *fakeOwner) Unread() {
 	o.unread.Add(1)
 	o.client.Abandon()
@@ -120,7 +116,7 @@ func (r *rig) member(index int) *fakeMember {
 		r.t.Fatal(err)
 	}
 	owner := &fakeOwner{client: sock}
-	m := &fakeMember{Member: NewMember(Options{Owner: owner, Pool: r.Pool, Waiting: func(wait func()) { wait() }}), t: r.t, client: far, owner: owner}
+	m := &fakeMember{Member: NewMember(Options{Owner: owner, Pool: r.Pool, Waiting: func(wait func()) { wait() }, BeforeSend: func() {}}), t: r.t, client: far, owner: owner}
 	m.Begin(proxytest.Task(r.t, r.loop), conn.NewWriter(sock))
 	m.index = index
 	r.t.Cleanup(func() { sock.Close(); m.Close() })
@@ -130,14 +126,20 @@ func (r *rig) member(index int) *fakeMember {
 
 func (m *fakeMember) join(r *rig) {
 	m.t.Helper()
-	if failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure != nil {
+	if joined, failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); !joined || failure != nil {
 		m.t.Fatal(failure.Err)
 	}
 }
 
 func (m *fakeMember) sends(text string, replies int) {
-	m.Expect(Expectation{Count: replies})
-	m.Write([]byte(text))
+	m.Forward([]byte(text), Expectation{Count: replies})
+	m.Send()
+}
+
+// isOn tells whether the next command would go over the connection that the member has joined.
+func (m *fakeMember) isOn() bool {
+	_, isOn := m.MayShare(0, wire.RESP2)
+	return isOn
 }
 
 // waits tells whether all replies come.
@@ -155,9 +157,9 @@ func TestRepliesGoToTheirMembers(t *testing.T) {
 	server := <-r.servers
 	a.sends("a1a2", 2)
 	b.sends("b1", 1)
-	a.Expect(Expectation{Count: 1, To: ToNobody})
-	a.Expect(Expectation{Count: 1})
-	a.Write([]byte("a3a4"))
+	a.Forward([]byte("a3"), Expectation{Count: 1, To: ToNobody})
+	a.Forward([]byte("a4"), Expectation{Count: 1})
+	a.Send()
 	hears(t, server, "a1a2b1a3a4")
 	stream := "+a1\r\n*2\r\n$2\r\na2\r\n:2\r\n$2\r\nb1\r\n+a3\r\n>1\r\n+push\r\n-a4\r\n"
 	for _, piece := range strings.SplitAfter(stream, "") { // byte by byte
@@ -193,11 +195,11 @@ func TestBrokenInsideAValue(t *testing.T) {
 	if a.waits() || b.waits() {
 		t.Error("a missing reply is said to have come")
 	}
-	eventually(t, "both are told", func() bool { return a.owner.broken.Load() == 1 && b.owner.broken.Load() == 1 })
-	if c.Failed() || c.owner.broken.Load() != 0 {
+	eventually(t, "both have failed", func() bool { return a.Failed() && b.Failed() })
+	if c.Failed() {
 		t.Error("a member without pending replies has failed")
 	}
-	if c.On(Server{Name: "a"}, wire.RESP2) {
+	if c.isOn() {
 		t.Error("the broken connection is still used")
 	}
 	c.join(r)
@@ -273,8 +275,8 @@ func TestWriteWaitsForTheServer(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // the server reads nothing
 		defer close(done)
-		for range 100 {
-			a.sends(strings.Repeat("x", 1<<20), 1)
+		for range 2000 {
+			a.sends(strings.Repeat("x", 50_000), 1)
 		}
 	}()
 	c := b.conn.Load()
@@ -296,10 +298,11 @@ func TestDialOnce(t *testing.T) {
 	r := newRig(t)
 	r.down.Store(true)
 	m := NewMember(Options{Owner: &fakeOwner{}, Pool: r.Pool})
+	m.index = 0
 	m.Begin(proxytest.Task(t, r.loop), nil)
 	defer m.Close()
 	for range 2 {
-		if failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure == nil || failure.Reply != wire.ErrUpstreamDown {
+		if _, failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure == nil || failure.Reply != wire.ErrUpstreamDown {
 			t.Fatalf("%+v", failure)
 		}
 	}
@@ -317,7 +320,13 @@ func TestDialOnce(t *testing.T) {
 			t.Error("another connection")
 		}
 	}
-	if m.Join(Server{Name: "b"}, wire.RESP2, r.dial) != nil || m.conn.Load() == first {
+	if joined, _ := m.Join(Server{Name: "c"}, wire.RESP2, nil); joined {
+		t.Error("a connection is joined that is not there")
+	}
+	if joined, _ := m.Join(Server{Name: "a"}, wire.RESP2, nil); !joined || m.conn.Load() != first {
+		t.Error("a connection that is there is not joined without a dial")
+	}
+	if joined, _ := m.Join(Server{Name: "b"}, wire.RESP2, r.dial); !joined || m.conn.Load() == first {
 		t.Error("two servers share a connection")
 	}
 }
@@ -356,5 +365,32 @@ func TestAPanicFailsTheMemberOfTheLastReply(t *testing.T) {
 	c.to = m
 	if failed := c.unanswered(); len(failed) != 1 || failed[0] != m {
 		t.Errorf("failed: %v", failed)
+	}
+}
+
+// Commands enter a connection together with what is expected for them, and not before: another member's may come
+// in between.
+func TestTurnsEnterWithTheirCommands(t *testing.T) {
+	r := newRig(t)
+	a, b := r.member(0), r.member(0)
+	server := <-r.servers
+	first, second := strings.Repeat("x", mostGathered/2), strings.Repeat("y", mostGathered/2+1)
+	a.Forward([]byte("a1"), Expectation{Count: 1})
+	if !a.Gathers() || !a.Drained() {
+		t.Error("something is expected before its command is sent")
+	}
+	b.sends("b1", 1)
+	a.Forward([]byte("a2"), Expectation{Count: 1})
+	a.Send()
+	a.Forward([]byte(first), Expectation{Count: 1})
+	a.Forward([]byte(second), Expectation{Count: 1}) // the first does not wait for so much
+	b.sends("b2", 1)
+	a.Send()
+	hears(t, server, "b1a1a2"+first+"b2"+second)
+	say(server, "+b1\r\n+a1\r\n+a2\r\n+first\r\n+b2\r\n+second\r\n")
+	hears(t, a.client, "+a1\r\n+a2\r\n+first\r\n+second\r\n")
+	hears(t, b.client, "+b1\r\n+b2\r\n")
+	if !a.waits() || !b.waits() || a.Gathers() || a.gathered != nil {
+		t.Error("something is still to be sent, or to come")
 	}
 }

@@ -50,18 +50,10 @@ type turn struct {
 // isPipe tells whether no values are counted from this turn on.
 func (t *turn) isPipe() bool { return t.Kind == Stream && t.Count == 0 }
 
-// replies is what the turn adds to those that its member waits for.
-func (t *turn) replies() int64 {
-	if t.Kind == Confirmations {
-		return 1 // their number is not known yet
-	}
-	return int64(t.Count)
-}
-
 // confirmation is what the next value says about the expected subscriptions.
-func (t *turn) confirmation(refused bool) wire.Confirmation {
-	c := wire.Confirmation{Family: t.Family, Adds: t.Adds, Refused: refused, Names: t.Names}
-	if at := len(t.Names) - t.Count; !refused && len(t.Names) > 0 && at >= 0 && at < len(t.Names) {
+func (t *turn) confirmation() wire.Confirmation {
+	c := wire.Confirmation{Family: t.Family, Adds: t.Adds, Names: t.Names}
+	if at := len(t.Names) - t.Count; at >= 0 && at < len(t.Names) {
 		c.Names = t.Names[at : at+1]
 	}
 	return c

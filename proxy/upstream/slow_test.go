@@ -49,8 +49,8 @@ func TestSlowClientAloneIsKept(t *testing.T) {
 			t.Errorf("%d bytes wait for the client", waiting)
 		}
 	})
-	if slow.owner.unread.Load() > 0 || !slow.IsSlow() {
-		t.Errorf("it is ended %d times; it is slow: %v", slow.owner.unread.Load(), slow.IsSlow())
+	if slow.owner.unread.Load() > 0 || !slow.slow.Load() {
+		t.Errorf("it is ended %d times; it is slow: %v", slow.owner.unread.Load(), slow.slow.Load())
 	}
 	hears(t, slow.client, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
 }

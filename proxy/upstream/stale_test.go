@@ -3,8 +3,6 @@ package upstream
 import (
 	"testing"
 	"time"
-
-	"redlock-proxy/proxy/wire"
 )
 
 // The reader has begun with the reply, so no turn waits, and yet the connection is in use.
@@ -39,7 +37,6 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	a, b := r.member(0), r.member(0)
 	replica := <-r.servers
 	c := a.conn.Load()
-	isOn := func(m *fakeMember) bool { return m.On(Server{Name: "a"}, wire.RESP2) }
 	refuse := func() {
 		a.sends("write", 1)
 		say(replica, "-READONLY You can't write against a read only replica.\r\n")
@@ -52,19 +49,19 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 		r.left = at
 	}
 	leftAt(time.Now().Add(time.Hour))
-	if refuse(); !isOn(a) || !isOn(silent) {
+	if refuse(); !a.isOn() || !silent.isOn() {
 		t.Error("a server is left a second time at once, so each command would dial")
 	}
 	leftAt(time.Time{})
 	a.sends("get", 1)
 	say(replica, "$9\r\n-READONLY\r\n")
 	hears(t, a.client, "$9\r\n-READONLY\r\n")
-	if a.waits(); !isOn(a) {
+	if a.waits(); !a.isOn() {
 		t.Error("a value makes a client leave its server")
 	}
 	b.sends("slow", 1)
 	say(replica, "+slow\r\n")
-	if refuse(); isOn(a) || isOn(silent) {
+	if refuse(); a.isOn() || silent.isOn() {
 		t.Fatal("the replica is still used")
 	}
 	b.sends("late", 1) // b had chosen the connection before
@@ -74,19 +71,19 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	say(master, "+OK\r\n")
 	hears(t, a.client, "+OK\r\n")
 	for range 2 * staleLooks {
-		r.look(func() { c.look(Server{Name: "a"}) })
+		r.look(func() { c.look() })
 	}
 	leftAt(time.Time{})
 	say(replica, "-READONLY late\r\n")
 	hears(t, b.client, "+slow\r\n-READONLY late\r\n")
-	if !isOn(a) {
+	if !a.isOn() {
 		t.Error("a late reply of the replica makes members leave the master")
 	}
 	if open, _ := r.Counts(); open != 3 {
 		t.Errorf("%d connections", open)
 	}
 	b.waits()
-	r.look(func() { c.look(Server{Name: "a"}) })
+	r.look(func() { c.look() })
 	eventually(t, "the connection to the replica is closed", c.over.Load)
 }
 
@@ -100,17 +97,17 @@ func TestUnusedConnectionIsClosed(t *testing.T) {
 	a.sends("a", 1)
 	r.clock.Advance(int64(2 * unusedAfter))
 	for range 2 * staleLooks {
-		r.look(func() { c.look(Server{Name: "a"}) })
+		r.look(func() { c.look() })
 	}
-	if !a.On(Server{Name: "a"}, wire.RESP2) {
+	if !a.isOn() {
 		t.Error("a connection that owes a reply is left")
 	}
 	say(server, "+a\r\n")
 	hears(t, a.client, "+a\r\n")
 	a.waits()
 	r.clock.Advance(int64(4 * unusedAfter))
-	r.look(func() { c.look(Server{Name: "a"}) })
-	if a.On(Server{Name: "a"}, wire.RESP2) {
+	r.look(func() { c.look() })
+	if a.isOn() {
 		t.Error("it may still be chosen")
 	}
 	a.sends("late", 1)
@@ -121,34 +118,21 @@ func TestUnusedConnectionIsClosed(t *testing.T) {
 		t.Error("it was closed at once")
 	}
 	for range staleLooks {
-		r.look(func() { c.look(Server{Name: "a"}) })
+		r.look(func() { c.look() })
 	}
 	eventually(t, "it is closed", c.over.Load)
 }
 
-// A server that remains a replica is left less and less often, and one that becomes a replica later at
-// once.
+// A server that remains a replica is left again after a while, and one that becomes a replica later at once.
 func TestHowOftenAReplicaIsLeft(t *testing.T) {
 	p := &Pool{}
-	for _, row := range []struct {
-		since, pause time.Duration
-		leaves       bool
-		next         time.Duration
-	}{
-		{time.Hour, 0, true, leaveEvery},
-		{leaveEvery / 2, leaveEvery, false, leaveEvery},
-		{leaveEvery * 2, leaveEvery, true, 2 * leaveEvery},
-		{leaveEvery * 3 / 2, 2 * leaveEvery, false, 2 * leaveEvery},
-		{leaveAtMost, leaveAtMost * 3 / 4, true, leaveAtMost},
-		{leaveAtMost * 3 / 2, leaveAtMost, true, leaveAtMost},
-		{leaveAtMost * 3, leaveAtMost, true, leaveEvery},
-	} {
+	for since, leaves := range map[time.Duration]bool{time.Hour: true, leaveEvery / 2: false, leaveEvery: true} {
 		c := &Conn{server: Server{Name: "a"}}
 		other := &Conn{server: Server{Name: "b"}}
-		p.all, p.left, p.pause = []*Conn{c, other}, time.Now().Add(-row.since), row.pause
+		p.all, p.left = []*Conn{c, other}, time.Now().Add(-since)
 		p.leave(c.server)
-		if c.stale.Load() != row.leaves || p.pause != row.next || other.stale.Load() {
-			t.Errorf("%v after the last one, with a pause of %v: left %v, and then a pause of %v", row.since, row.pause, c.stale.Load(), p.pause)
+		if c.stale.Load() != leaves || other.stale.Load() {
+			t.Errorf("%v after the last one: left %v, and another server %v", since, c.stale.Load(), other.stale.Load())
 		}
 	}
 }

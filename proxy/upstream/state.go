@@ -62,19 +62,7 @@ func (c *ClientState) keep(text *string, value []byte) bool {
 
 // Login returns a Login that sets the same state on a new connection.
 func (c *ClientState) Login() *Login {
-	login := &Login{Version: c.Version, DB: c.DB}
-	add := func(set bool, args ...string) {
-		if set {
-			login.State = append(login.State, append([]string{"CLIENT"}, args...))
-		}
-	}
-	add(c.AsksID, "ID")
-	add(c.Name != "", "SETNAME", c.Name)
-	add(c.LibName != "", "SETINFO", "lib-name", c.LibName)
-	add(c.LibVersion != "", "SETINFO", "lib-ver", c.LibVersion)
-	add(c.NoEvict, "NO-EVICT", "on")
-	add(c.NoTouch, "NO-TOUCH", "on")
-	return login
+	return &Login{ClientSettings: c.ClientSettings, AsksID: c.AsksID}
 }
 
 // Perform performs CLIENT SETNAME, GETNAME, SETINFO, NO-EVICT or NO-TOUCH on the state alone,

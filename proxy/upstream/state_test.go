@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -46,8 +45,8 @@ func TestClientState(t *testing.T) {
 	if c.Name != "worker" || used != len("jedis")+len("worker") {
 		t.Errorf("name %q, %d bytes are taken", c.Name, used)
 	}
-	want := [][]string{{"CLIENT", "SETNAME", "worker"}, {"CLIENT", "SETINFO", "lib-name", "jedis"}, {"CLIENT", "NO-EVICT", "on"}}
-	if login := c.Login(); login.DB != 3 || !reflect.DeepEqual(login.State, want) {
+	want := ClientSettings{DB: 3, Name: "worker", LibName: "jedis", NoEvict: true}
+	if login := c.Login(); login.ClientSettings != want {
 		t.Errorf("login %+v", login)
 	}
 	if c.Release(); used != 0 {
