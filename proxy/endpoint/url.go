@@ -1,14 +1,15 @@
 package endpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -18,33 +19,65 @@ const (
 
 	urlOptions    = "db, password_file, password_env"
 	urlTLSOptions = "ca_cert_file, cert_file, key_file, server_name, skip_verify"
+
+	sentinelScheme    = "sentinel"
+	sentinelTLSScheme = "sentinels" // to the servers and to the Sentinels
+	sentinelForms     = "sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
+	sentinelOptions   = urlOptions + ", sentinel_user, sentinel_password"
+	sentinelPort      = "26379"
 )
 
 // ErrForm means that a text is no URL of a server at all.
 var ErrForm = errors.New("not a server URL")
 
+// sentinelName matches the names that Sentinel allows for a master.
+var sentinelName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
 // Parse reads a server URL and the files that its options name. Errors never quote the
 // URL, because part of the password may have slipped into the wrong place.
-func Parse(text string) (Endpoint, error) {
-	if scheme, rest, _ := strings.Cut(text, "://"); scheme == sentinelScheme || scheme == sentinelTLSScheme {
-		return parseSentinelEndpoint(scheme, rest)
+//
+// The URL of a master that Sentinels manage lists the Sentinels. User and password are the server's, as in
+// every other URL. Those of the Sentinels are options.
+func Parse(text string) (e Endpoint, err error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	managed, sentinels := scheme == sentinelScheme || scheme == sentinelTLSScheme, ""
+	if managed { // url.Parse allows one host only
+		end := strings.IndexAny(rest+"/", "/?#")
+		at := strings.LastIndexByte(rest[:end], '@') + 1
+		if sentinels = rest[at:end]; strings.Contains(rest[:at], ",") {
+			return Endpoint{}, fmt.Errorf("%w; allowed: %s (user and password come once, before the first host; %s, a comma as %%2C)", ErrForm, urlForms, urlEscapes)
+		}
+		text = scheme + "://" + rest[:at] + "host" + rest[end:]
 	}
 	u, err := url.Parse(text)
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("%w; allowed: %s (%s)", ErrForm, urlForms, urlEscapes)
 	}
+	path, options, encrypted := strings.Trim(u.Path, "/"), urlOptions, "rediss"
+	var addresses []string
 	switch u.Scheme {
 	case "redis", "rediss":
 		if u.Hostname() == "" {
 			return Endpoint{}, errors.New("the URL names no host; allowed: " + urlForms)
 		}
-		if path := strings.Trim(u.Path, "/"); path != "" && !isDatabase(path) {
+		if path != "" && !isDatabase(path) {
 			return Endpoint{}, errors.New("only a database number is allowed after the host, as in redis://host:6379/3 (" + urlEscapes + ")")
 		}
+		e.Network, e.Address = "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "6379"))
+		e.Name = e.Address
 	case "unix":
 		if u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/" {
 			return Endpoint{}, errors.New("a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket")
 		}
+		e.Network, e.Address, e.Name = "unix", u.Path, u.Path
+	case sentinelScheme, sentinelTLSScheme:
+		if options, encrypted = sentinelOptions, sentinelTLSScheme; u.Fragment == "" && !sentinelName.MatchString(path) {
+			return Endpoint{}, errors.New("write the master's name behind the Sentinels' addresses, as the Sentinels have it: " + sentinelForms)
+		}
+		if addresses, err = sentinelAddresses(sentinels); err != nil {
+			return Endpoint{}, err
+		}
+		e.Network, e.Address, e.Name = scheme, addresses[0], path+"@"+addresses[0]
 	default:
 		return Endpoint{}, fmt.Errorf("%w; allowed: %s", ErrForm, urlForms)
 	}
@@ -56,29 +89,38 @@ func Parse(text string) (Endpoint, error) {
 			return Endpoint{}, errors.New("the URL's port is not from 1 to 65535")
 		}
 	}
-	query, err := readOptions(u, urlOptions, urlTLSOptions, "rediss")
+	query, err := readOptions(u, options, urlTLSOptions, encrypted)
 	if err != nil {
 		return Endpoint{}, err
 	}
-	u.RawQuery = ""
-	if db := query.Get("db"); db != "" {
-		u.RawQuery = "db=" + db
+	db := query.Get("db")
+	if db == "" && e.Network == "tcp" {
+		db = path
 	}
-	options, err := redis.ParseURL(u.String())
-	if err != nil {
-		return Endpoint{}, fmt.Errorf("%w; allowed: %s", ErrForm, urlForms)
-	}
-	server := Endpoint{
-		Name: options.Addr, Network: options.Network, Address: options.Addr,
-		Username: options.Username, Password: Secret(options.Password), DB: options.DB,
-	}
-	if err := server.readSecret(query); err != nil {
+	e.DB, _ = strconv.Atoi(db) // 0 if there is none
+	e.Username = u.User.Username()
+	password, _ := u.User.Password()
+	e.Password = Secret(password)
+	if err := e.readSecret(query); err != nil {
 		return Endpoint{}, err
 	}
-	if u.Scheme == "rediss" {
-		server.TLS, err = readServerTLS(query, u.Hostname())
+	host := "" // without server_name, the certificate of each server of a group must show its address
+	if !managed {
+		host = u.Hostname()
 	}
-	return server, err
+	if u.Scheme == encrypted {
+		if e.TLS, err = readServerTLS(query, host); err != nil {
+			return Endpoint{}, err
+		}
+	}
+	if managed {
+		user, password := query.Get("sentinel_user"), query.Get("sentinel_password")
+		if user != "" && password == "" {
+			return Endpoint{}, errors.New("the URL's option sentinel_user needs sentinel_password")
+		}
+		e.sentinels = newSentinelGroup(path, addresses, Endpoint{Username: user, Password: Secret(password), TLS: e.TLS})
+	}
+	return e, nil
 }
 
 // UnmarshalText calls Parse.
@@ -167,4 +209,22 @@ func readServerTLS(query url.Values, host string) (*TLS, error) {
 func isDatabase(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 31)
 	return err == nil && strconv.FormatUint(n, 10) == text
+}
+
+func sentinelAddresses(list string) (addresses []string, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		host, port, err := net.SplitHostPort(text)
+		if err != nil {
+			host, port, err = net.SplitHostPort(text + ":" + sentinelPort)
+		}
+		if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 1 || n > 65535 || host == "" || strings.ContainsAny(host, "@ %") {
+			return nil, errors.New("a Sentinel's address is not host or host:port with a port from 1 to 65535; allowed: " + sentinelForms)
+		}
+		address := net.JoinHostPort(host, port)
+		if slices.ContainsFunc(addresses, func(a string) bool { return CanonicalAddress(a) == CanonicalAddress(address) }) {
+			return nil, errors.New("the URL names one Sentinel twice")
+		}
+		addresses = append(addresses, address)
+	}
+	return addresses, nil
 }

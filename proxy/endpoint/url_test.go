@@ -51,3 +51,22 @@ func TestURLErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatURLsSay(t *testing.T) {
+	for _, row := range []struct {
+		url  string
+		want Endpoint
+	}{
+		{"redis://h", Endpoint{Network: "tcp", Address: "h:6379"}},
+		{"redis://h/3", Endpoint{Network: "tcp", Address: "h:6379", DB: 3}},
+		{"redis://u:p%2F@[::1]:7000/3?db=5", Endpoint{Network: "tcp", Address: "[::1]:7000", Username: "u", Password: "p/", DB: 5}},
+		{"redis://:p@h?db=0", Endpoint{Network: "tcp", Address: "h:6379", Password: "p"}},
+		{"unix:///3", Endpoint{Network: "unix", Address: "/3"}},
+		{"unix://u:p@/run/s?db=2", Endpoint{Network: "unix", Address: "/run/s", Username: "u", Password: "p", DB: 2}},
+	} {
+		row.want.Name = row.want.Address
+		if got, err := Parse(row.url); err != nil || got != row.want {
+			t.Errorf("%s: %#v %q %q %d, %v", row.url, got, got.Username, string(got.Password), got.DB, err)
+		}
+	}
+}
