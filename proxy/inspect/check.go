@@ -28,8 +28,7 @@ type Report struct {
 	Notes         []string    `json:"notes"`         // on Sentinels, then on markers and users
 	Hazards       []Hazard    `json:"hazards"`
 
-	all       bool // Settings has all settings
-	sentinels int  // the number of notes on Sentinels, which come first
+	all bool // Settings has all settings
 }
 
 // Check asks every server about itself and changes nothing there. It leaves out settings
@@ -50,7 +49,6 @@ func Check(ctx context.Context, cfg *config.Config, all bool) Report {
 			r.Notes = append(r.Notes, text)
 		}
 	}
-	r.sentinels = len(r.Notes)
 	r.Notes = append(r.Notes, markers...)
 	if cfg.Auth.Upstream || len(cfg.Auth.Users) > 0 {
 		r.Notes = append(r.Notes, "users: each one who may use locks is trusted with all lock keys, because a script reaches every key of a master, as on one Redis")
@@ -99,10 +97,8 @@ func (r Report) WriteText(w io.Writer) {
 		fmt.Fprintln(w)
 		writeServers(w, r.Servers)
 	}
-	for _, notes := range [][]string{r.Notes[:r.sentinels], r.Notes[r.sentinels:]} {
-		if len(notes) > 0 {
-			fmt.Fprintf(w, "\n%s\n", strings.Join(notes, "\n"))
-		}
+	if len(r.Notes) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(r.Notes, "\n"))
 	}
 	fmt.Fprintln(w)
 	if len(r.Hazards) == 0 {

@@ -41,11 +41,10 @@ type Monitor struct {
 	// These belong to NewMonitor, and then to Run.
 	started     time.Time
 	known       Answers
-	versions    map[string]string // what each server said last, by its name
-	hazards     []Hazard          // of known
-	warned      []Hazard          // those of the last report
-	upstreamRun string            // the run_id of the upstream whose commands the router knows
-	held        time.Time         // when the upstream was dialled last to wait for its end
+	hazards     []Hazard  // of known
+	warned      []Hazard  // those of the last report
+	upstreamRun string    // the run_id of the upstream whose commands the router knows
+	held        time.Time // when the upstream was dialled last to wait for its end
 }
 
 // An Upstream is the upstream outside this process, as the last look found it.
@@ -58,7 +57,7 @@ type Upstream struct {
 // NewMonitor makes a Monitor that knows the answers of current's servers. It puts the upstream's commands into
 // current's router, and reports to meter. Run reports to log.
 func NewMonitor(ctx context.Context, current *config.Active, meter *events.Metrics, log *slog.Logger, answers Answers) *Monitor {
-	s := &Monitor{current: current, meter: meter, log: log, fresh: make(chan Answers, 1), started: time.Now(), versions: map[string]string{}}
+	s := &Monitor{current: current, meter: meter, log: log, fresh: make(chan Answers, 1), started: time.Now()}
 	s.learn(ctx, answers)
 	return s
 }
@@ -167,10 +166,7 @@ func (s *Monitor) learn(ctx context.Context, answers Answers) {
 		versions = append(versions, embedded.Version)
 	}
 	for _, f := range answers.all() {
-		if f.Version != "" {
-			s.versions[f.Name] = f.Version
-		}
-		versions = append(versions, s.versions[f.Name])
+		versions = append(versions, f.Version)
 	}
 	s.shown.Store(lowestVersion(versions))
 	found := hazardList(slices.DeleteFunc(answers.Hazards(), func(h Hazard) bool { return h.Level == hazardAbsent }))
