@@ -17,7 +17,6 @@ import (
 
 	"redlock-proxy/proxy"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/inspect"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -143,7 +142,7 @@ func run(args []string) int {
 func start(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, hangups <-chan os.Signal) error {
 	signal.Ignore(syscall.SIGPIPE) // else the proxy ends at its next log line when the reader of its log has ended
 	var log *slog.Logger
-	lines := events.NewLogQueue(os.Stderr, func(dropped int) {
+	lines := newLogQueue(os.Stderr, func(dropped int) {
 		log.Warn("log lines were dropped, because nobody read standard error", "lines", dropped)
 	})
 	defer lines.Close()

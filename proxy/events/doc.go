@@ -14,7 +14,6 @@
 //     SLOWLOG.
 //   - Masters (masters.go): their states, and what an operator may want to know of. watch.go logs them.
 //     state.go makes of them the State at one moment, with all sentences about masters that people read.
-//   - LogQueue (logqueue.go): lines of the log that nobody has read yet.
 //   - Metrics: what Prometheus counts (counts.go). A table has a row for each metric (metrics.go). Names are
 //     limits, verdicts and others whose series exist from the start. Readings are the numbers that nobody
 //     counts, and that are read when the metrics are. Only one goroutine at a time may call ShowSettings,
@@ -25,7 +24,7 @@
 // # Memory
 //
 // All memory is bounded, and most of it is taken only when it is used: 65,536 keys (10 MB),
-// 1,024 refused keys (0.4 MB), 128 slow commands, 50 events of masters, 1 MiB of the log, and less than
+// 1,024 refused keys (0.4 MB), 128 slow commands, 50 events of masters, and less than
 // 1 kB for each connected client. A client that has left takes less than 600 bytes, mostly its name. The
 // last 8,192 that keys name are known (5 MB), and of earlier ones only the id. Where there is no room,
 // the oldest entry goes. A key whose lock is held goes last. Keys are remembered as hashes, except
@@ -38,5 +37,5 @@
 // event of a master, and for a client's first key, its first refusal and each longer key. No method but
 // Watch blocks. There is a mutex for each shard of keys and of refusals, for the roll, for the commands,
 // for the masters, and for each client. Each is held for a few lines, and none while another is taken or
-// somebody else is called. Only a LogQueue starts a goroutine, which ends with Close.
+// somebody else is called. The package starts no goroutine.
 package events

@@ -1,4 +1,4 @@
-package events
+package main
 
 import (
 	"io"
@@ -12,11 +12,11 @@ const (
 	closePatience = time.Second
 )
 
-// A LogQueue is a writer for log lines that keeps a slow reader of the log from holding up the proxy. If
+// A logQueue is a writer for log lines that keeps a slow reader of the log from holding up the proxy. If
 // standard error is a pipe whose reader has stopped, a write to it waits without end, and on the event
-// loop all clients would wait with it. A LogQueue takes what is written and never waits. Its goroutine
+// loop all clients would wait with it. A logQueue takes what is written and never waits. Its goroutine
 // writes it on, in order. If too much waits, lines are dropped and counted. Any goroutine may write to it.
-type LogQueue struct {
+type logQueue struct {
 	to      io.Writer
 	dropped func(lines int)
 	done    chan struct{}
@@ -28,18 +28,18 @@ type LogQueue struct {
 	closed  bool
 }
 
-// NewLogQueue makes a queue before a writer and starts its goroutine, which ends with Close. dropped is
+// newLogQueue makes a queue before a writer and starts its goroutine, which ends with Close. dropped is
 // called there when lines were dropped and others can be written again. It may write to the
 // queue.
-func NewLogQueue(to io.Writer, dropped func(lines int)) *LogQueue {
-	q := &LogQueue{to: to, dropped: dropped, done: make(chan struct{})}
+func newLogQueue(to io.Writer, dropped func(lines int)) *logQueue {
+	q := &logQueue{to: to, dropped: dropped, done: make(chan struct{})}
 	q.news.L = &q.mu
 	go q.run()
 	return q
 }
 
 // Write takes a copy of one line. It never waits and always succeeds.
-func (q *LogQueue) Write(line []byte) (int, error) {
+func (q *logQueue) Write(line []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.waiting)+len(line) > mostUnread {
@@ -53,7 +53,7 @@ func (q *LogQueue) Write(line []byte) (int, error) {
 
 // Close writes what waits, and takes nothing more. It gives up after a second if the writer takes
 // nothing.
-func (q *LogQueue) Close() {
+func (q *logQueue) Close() {
 	q.mu.Lock()
 	q.closed = true
 	q.news.Signal()
@@ -64,7 +64,7 @@ func (q *LogQueue) Close() {
 	}
 }
 
-func (q *LogQueue) run() {
+func (q *logQueue) run() {
 	defer close(q.done)
 	var lines []byte
 	for {

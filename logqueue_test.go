@@ -1,4 +1,4 @@
-package events
+package main
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func (g *gate) text() string {
 
 func TestLinesComeInOrder(t *testing.T) {
 	g := &gate{}
-	q := NewLogQueue(g, func(lines int) { t.Errorf("%d lines were dropped", lines) })
+	q := newLogQueue(g, func(lines int) { t.Errorf("%d lines were dropped", lines) })
 	want := ""
 	for i := range 10_000 {
 		line := fmt.Sprintln("line", i)
@@ -51,8 +51,8 @@ func TestAStalledReaderHoldsNobodyUp(t *testing.T) {
 	g := &gate{}
 	g.shut.Lock()
 	told := make(chan int, 1)
-	var q *LogQueue
-	q = NewLogQueue(g, func(lines int) {
+	var q *logQueue
+	q = newLogQueue(g, func(lines int) {
 		_, _ = q.Write([]byte("some were dropped\n"))
 		told <- lines
 	})
@@ -76,7 +76,7 @@ func TestAStalledReaderHoldsNobodyUp(t *testing.T) {
 func TestCloseDoesNotWaitForAStalledReader(t *testing.T) {
 	g := &gate{}
 	g.shut.Lock()
-	q := NewLogQueue(g, func(int) {})
+	q := newLogQueue(g, func(int) {})
 	_, _ = q.Write([]byte("a line\n"))
 	q.Close() // or the test does not end
 	g.shut.Unlock()
