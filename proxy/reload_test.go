@@ -335,3 +335,24 @@ func (r *reloadable) heldBack(key string) time.Time {
 	router, args := r.current.Load().Router, [][]byte{[]byte("GET"), []byte(key)}
 	return router.HeldBack(0, args, router.Route(0, args), time.Now())
 }
+
+// A reload asks a server once, to judge it, and what the process shows of it comes from the same answers.
+func TestAReloadAsksEachMasterOnce(t *testing.T) {
+	master := proxytest.StartRedis(t)
+	r := startReloadable(t, proxytest.StartRedis(t), master)
+	asked := func() (calls int) {
+		_, stats, _ := strings.Cut(master.Ask(t, "INFO commandstats"), "cmdstat_config|get:calls=")
+		if _, err := fmt.Sscanf(stats, "%d", &calls); err != nil {
+			t.Fatal(err)
+		}
+		return calls
+	}
+	before, answers := asked(), r.monitor.Answers()
+	if err := r.reload("master_timeout: 2s", "master_timeout: 1s"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the answers are in use", func() bool { return r.monitor.Answers() > answers })
+	if n := asked() - before; n != 2 { // for its databases and for its save points
+		t.Errorf("it was asked %d times for settings", n)
+	}
+}
