@@ -11,26 +11,17 @@ import (
 
 // Forbids returns the error for a command that the user may not send, or "".
 func (a *Account) Forbids(rules route.Rules, name string, args [][]byte, to route.Route) wire.Error {
-	if a.May == RightBoth {
+	r := a.May
+	if r == RightBoth {
 		return ""
 	}
-	return a.May.forbid(rules, name, args, to)
-}
-
-// channelsOf returns the channels or patterns in a command.
-func channelsOf(name string, args [][]byte) [][]byte {
+	var channels [][]byte // or patterns
 	switch name {
 	case "subscribe", "psubscribe":
-		return args[1:]
+		channels = args[1:]
 	case "publish":
-		return args[1:min(2, len(args))]
+		channels = args[1:min(2, len(args))]
 	}
-	return nil
-}
-
-// forbid returns the error for a command that these rights do not cover, or "".
-func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.Route) wire.Error {
-	channels := channelsOf(name, args)
 	switch {
 	case to.Spec.Is(route.Console) && to.Spec.ArityOK(len(args)) && (r&RightLocks == 0 || !to.Spec.Is(route.ForLockers)):
 		return wire.ErrNoPermCommand(name)
@@ -47,7 +38,7 @@ func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.R
 		}
 	case len(channels) > 0:
 		for _, channel := range channels {
-			if needed := rightOnChannel(rules.CoversChannel(channel)); r&needed == 0 {
+			if ofLocks := rules.CoversChannel(channel); ofLocks && r&RightLocks == 0 || !ofLocks && r&RightUpstream == 0 {
 				return wire.ErrNoPermChannels
 			}
 		}
@@ -60,11 +51,4 @@ func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.R
 		return wire.ErrNoPermCommand(name)
 	}
 	return ""
-}
-
-func rightOnChannel(ofLocks bool) Rights {
-	if ofLocks {
-		return RightLocks
-	}
-	return RightUpstream
 }
