@@ -1,10 +1,11 @@
 #!/bin/sh
-# Has TLC check the specification: redlock/spec/check.sh [-write] [NAME ...]
+# Has TLC check the specification: redlock/spec/check.sh [-quick | -write] [NAME ...]
 #
 # Without a NAME it runs every configuration, else those named: a scope, in which all rules hold and TLC
 # must find nothing, or a rule, which is switched off in its scope, and TLC must find a history. That
 # history must have as many steps as the one in histories/; -write writes it there. Each line of the output has the
-# name, the result, the number of distinct states and the seconds. README.md explains the result.
+# name, the result, the number of distinct states and the seconds. README.md explains the result. -quick leaves out what
+# takes more than ten seconds.
 #
 # check.sh -traces FILE has it check traces of the program, and prints what TLC prints: see Trace.tla.
 #
@@ -17,6 +18,8 @@ if [ ! -f "$jar" ]; then
 	[ -z "${TLC_JAR:-}" ] || { echo "TLC_JAR: there is no $jar" >&2; exit 2; }
 	mvn -q -B dependency:get -Dartifact=de.hhu.stups:tla2bAST:1.4.2 || { echo "Maven could not fetch TLC; set TLC_JAR to a tla2tools.jar" >&2; exit 2; }
 fi
+quick=false
+if [ "${1:-}" = -quick ]; then quick=true; shift; fi
 traces=
 if [ "${1:-}" = -traces ]; then traces=$2; shift 2; fi
 write=false
@@ -48,7 +51,7 @@ run() {
 			done
 		} | awk -F= '{ value[$1] = $2 } END { for (name in value) print "  " name (value[name] ~ /^<-/ ? " " : " = ") value[name] }' # the last value counts
 	} >"$work/run.cfg"
-	(cd "$work" && timeout "${TLC_LIMIT:-300}" nice -n 19 java -XX:+UseSerialGC -Xmx2g -cp "$jar" tlc2.TLC -workers "${TLC_WORKERS:-1}" \
+	(cd "$work" && timeout "${TLC_LIMIT:-300}" java -XX:+UseSerialGC -Xmx2g -cp "$jar" tlc2.TLC -workers "${TLC_WORKERS:-1}" \
 		-deadlock -metadir "$work/states" -config run.cfg "$module" >out 2>&1)
 	rm -rf "$work/states"
 }
@@ -111,6 +114,9 @@ check() {
 	finished=$((finished + 1))
 	printf '%-24s %-34s %9s states%s %4d s%s\n' "$name" "$result" "${states:-?}" "$depth" "$seconds" "$note"
 }
+
+# slow NAME ... is check for what takes more than ten seconds.
+slow() { $quick || check "$@"; }
 
 cp "$here/Redlock.tla" "$here/Trace.tla" "$work/"
 module=Redlock.tla

@@ -1,0 +1,260 @@
+package spec
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"redlock-proxy/integration/layer"
+)
+
+// read returns a file. The go command sees what a test reads, so it runs the test again when that changes.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// rules returns the names of the rules, which are constants of the module.
+func rules(t *testing.T) (names []string) {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, "Redlock.tla"), "\\* The page: locks are taken")
+	text, _, ended := strings.Cut(text, "\nMax(S)")
+	if !found || !ended {
+		t.Fatal("Redlock.tla does not list its rules between the page's and Max(S)")
+	}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "\\*")
+		names = append(names, regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`).FindAllString(line, -1)...)
+	}
+	return names
+}
+
+// A row is one of README.md's table of rules.
+type row struct{ rule, kept, steps string }
+
+func table(t *testing.T) (rows []row) {
+	t.Helper()
+	for line := range strings.Lines(read(t, "README.md")) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 4 || strings.HasPrefix(cells[0], "---") {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if strings.HasPrefix(cells[3], "[") { // another table has numbers there
+			rows = append(rows, row{cells[0], cells[2], cells[3]})
+		}
+	}
+	return rows
+}
+
+// Each rule of the module has a row, a configuration without it and a history, and each of these belongs to
+// a rule.
+func TestEachRuleHasItsHistory(t *testing.T) {
+	names := rules(t)
+	if len(names) < 20 {
+		t.Fatalf("%d rules: %q", len(names), names)
+	}
+	var described []string
+	for _, r := range table(t) {
+		described = append(described, r.rule)
+		file := "histories/" + r.rule + ".txt"
+		steps := strings.Count(read(t, file), "\n") - 1 // it begins with a line of the beginning
+		if want := fmt.Sprintf("[%d](%s)", steps, file); r.steps != want {
+			t.Errorf("%s: the last column is %s, want %s", r.rule, r.steps, want)
+		}
+	}
+	slices.Sort(described)
+	slices.Sort(names)
+	if !slices.Equal(described, names) {
+		t.Errorf("README.md describes\n%q\nand Redlock.tla has\n%q", described, names)
+	}
+	var checked []string
+	for _, m := range regexp.MustCompile(`(?m)^(?:check|slow) (\S+) found`).FindAllStringSubmatch(read(t, "configurations"), -1) {
+		checked = append(checked, m[1])
+	}
+	var found []string
+	files, _ := filepath.Glob("histories/*.txt")
+	for _, file := range files {
+		found = append(found, strings.TrimSuffix(filepath.Base(file), ".txt"))
+	}
+	slices.Sort(checked)
+	if !slices.Equal(found, checked) {
+		t.Errorf("histories has\n%q\nand TLC must find\n%q", found, checked)
+	}
+	for _, name := range found {
+		if !slices.Contains(names, name) && !strings.HasPrefix(name, "exception-") {
+			t.Errorf("histories/%s.txt belongs to no rule", name)
+		}
+	}
+}
+
+// shown are the histories as the program meets them: scripts of the roster, timelines and other tests. Each
+// fails if the code does not keep the rule.
+var shown = map[string][]string{
+	"MajorityNeeded":          {"TestTimelineMajorityWins", "TestTwoQuorumsShareAMaster"},
+	"ValidityChecked":         {"TestTimelineValidityIsTTLMinusElapsedMinusDrift", "TestValidityCountsFromTheVerdict"},
+	"UndoOrdered":             {"TestTimelineAnUndoFollowsItsAcquireOnTheSameStream", "TestTimelineTheSuccessorKillsItsPredecessorFirst", "TestTimelineDebtsComeBeforeNewCalls"},
+	"CompareOnRelease":        {"TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds", "TestTimelineNoMasterIsEverToldABareDEL"},
+	"CompareOnRenewal":        {"TestTimelineARenewalChangesOnlyTheHoldersLock"},
+	"RenewalNeverShortens":    {"TestTimelineARenewalNeverShortensALock"},
+	"MarkerChecked":           {"TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded", "flush.txt"},
+	"CheckedInBatch":          {"TestTimelineAFlushIsNoticedByTheVeryNextBatch"},
+	"RunIdChecked":            {"restart.txt", "TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote"},
+	"JumpIsAmnesia":           {"clock.txt", "TestTimelineAClockThatJumpsForwardHasForgotten"},
+	"QuarantineCoversTTL":     {"flush_lengthened.txt", "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded"},
+	"NewSetWaits":             {"founding.txt", "flush_all.txt", "TestTimelineANewSetBeginsInQuarantine"},
+	"LongestTTLRecordedFirst": {"TestTimelineALongerTTLIsOnRecordBeforeItIsGranted"},
+	"LongestTTLFromEnough":    {"TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered", "restart_dead.txt"},
+	"OnlyMarkersTell":         {"flush_unread.txt"}, // the code does not keep it: what happens then
+	"CapOnRecord":             {"restart_one_by_one.txt"},
+	"AskedAfterPatience":      {"TestTheLongestTTLIsNotLearnedTooEarly", "TestTimelineTheLongestTTLIsNotLearnedTooEarly"},
+	"PlanExpires":             {"TestTimelineALateMarkDoesNotCertifyWhatWasFlushed"},
+	"CapRatherThanWait":       {"restart_dead.txt", "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut"},
+	"OneChangeAtATime":        {"resize_grow.txt", "TestRosterWhenAMasterIsReplaceable"},
+	"NewServerQuarantined":    {"replacement.txt", "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine"},
+	"EarlierListTells":        {"resize_shrink.txt"},
+	"OperatorTellsAll":        {"replacement.txt"}, // people keep it: what a process with the old list does
+	"ReplacedIsStopped":       {"replacement.txt"},
+	"EpochOnRecordFirst":      {"failover.txt"},
+	"OldListStandsDown":       {"failover.txt", "TestPromotionTakesTheVoteFromTheServerOfBefore"},
+	"BallotEndsWithEpoch":     {"TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged", "TestTimelineAnAcquireThatWasOvertakenIsTriedAgain"},
+	"TokenOnQuorum":           {"TestTimelineATokenNeedsAQuorum"},
+	"TokenOnlyRaised":         {"TestTimelineTheLargestTokenIsTheLast", "TestTimelineNoTokenIsGivenTwice"},
+	"TokenLearnedAgain":       {"TestTimelineAMasterThatForgotLearnsTheTokenBeforeItVotes"},
+}
+
+func TestEachRuleIsShown(t *testing.T) {
+	names := rules(t)
+	for rule := range shown {
+		if !slices.Contains(names, rule) {
+			t.Errorf("Redlock.tla has no rule %s", rule)
+		}
+	}
+	files, _ := filepath.Glob("../*_test.go")
+	more, _ := filepath.Glob("../*/*_test.go")
+	var tests strings.Builder
+	for _, file := range append(files, more...) {
+		tests.WriteString(read(t, file))
+	}
+	for _, rule := range names {
+		if len(shown[rule]) == 0 {
+			t.Errorf("no test shows what happens without %s", rule)
+		}
+		for _, name := range shown[rule] {
+			if strings.HasSuffix(name, ".txt") {
+				read(t, "../roster/testdata/"+name)
+			} else if !strings.Contains(tests.String(), "\nfunc "+name+"(t ") {
+				t.Errorf("%s: there is no test %s", rule, name)
+			}
+		}
+	}
+}
+
+// The code that keeps a rule is where README.md says. A name without a slash is in the file or folder before
+// it.
+func TestEachRuleIsKept(t *testing.T) {
+	named := regexp.MustCompile("`([^`]+)`")
+	for _, r := range table(t) {
+		all := named.FindAllStringSubmatch(r.kept, -1)
+		if len(all) == 0 && !strings.Contains(r.kept, "the operator") && !strings.Contains(r.kept, "nowhere") {
+			t.Errorf("%s: %q names no code", r.rule, r.kept)
+		}
+		place := ""
+		for _, m := range all {
+			name := m[1]
+			if folder, inside, found := strings.Cut(name, "."); found && !strings.Contains(name, "/") && inside != "lua" {
+				place, name = filepath.Join("..", folder), inside
+			}
+			switch {
+			case strings.HasPrefix(name, "-"): // a flag
+			case strings.Contains(name, "/") || strings.HasSuffix(name, ".lua"):
+				place = filepath.Join("..", name)
+				if _, err := os.Stat(place); err != nil {
+					t.Errorf("%s: %v", r.rule, err)
+				}
+			case place == "": // in words
+			case !declares(t, place, name):
+				t.Errorf("%s: %s declares no %s", r.rule, place, name)
+			}
+		}
+	}
+}
+
+// declares tells whether a file, or a Go file of a folder, has a function, constant, variable or field of
+// that name.
+func declares(t *testing.T, place, name string) bool {
+	t.Helper()
+	files := []string{place}
+	if info, err := os.Stat(place); err != nil {
+		return false
+	} else if info.IsDir() {
+		files, _ = filepath.Glob(filepath.Join(place, "*.go"))
+	}
+	declared := regexp.MustCompile(`(?m)(^func (\([^)]*\) )?|^\s*(const |var )?)` + regexp.QuoteMeta(name) + `\b`)
+	return slices.ContainsFunc(files, func(file string) bool { return declared.MatchString(read(t, file)) })
+}
+
+// A comment `// rule: Name: ...` in the code names a rule of the module.
+func TestRulesOfTheCodeAreRulesOfTheModule(t *testing.T) {
+	names := rules(t)
+	named := regexp.MustCompile(`// rule: ([A-Z][a-z]+[A-Z][A-Za-z]*)\b`)
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		for _, m := range named.FindAllStringSubmatch(read(t, path), -1) {
+			if !slices.Contains(names, m[1]) {
+				t.Errorf("%s: Redlock.tla has no rule %s", path, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TLC finds nothing where all rules hold, and a history as long as the one in histories where one does not.
+// What takes long runs in the last tier only. The go command runs this again if a file that it reads has
+// changed.
+func TestSpecification(t *testing.T) {
+	layer.Only(t, layer.Servers, "TLC's check of the specification")
+	layer.Program(t, "java", "default-jre-headless")
+	layer.Program(t, "mvn", "maven")
+	files, _ := filepath.Glob("histories/*.txt")
+	for _, name := range append(files, "Redlock.tla", "configurations", "check.sh") {
+		read(t, name)
+	}
+	cmd := exec.Command("./check.sh", "-quick")
+	if layer.Chosen() == layer.Long {
+		cmd = exec.Command("./check.sh")
+	}
+	cmd.Env = append(cmd.Environ(), "TLC_LIMIT=1800") // the machine may be busy
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		t.Log(lines.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
