@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/sim"
 )
 
 // Timelines: one word for each of five masters says what it does, and a test checks the
@@ -35,6 +37,7 @@ type timeline struct {
 	others  []*Locker
 	loop    *loop.Loop
 	endLoop func()
+	world   *sim.World // nil: goroutines serve the masters
 
 	mu  sync.Mutex
 	log []execution
@@ -70,17 +73,43 @@ func onTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline
 func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testing.T, w *timeline)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newTimeline(t)
-		for i := range strings.Fields(script) {
-			m := newFakeMaster(fmt.Sprintf("m%d", i+1))
-			m.watch = w.note
-			w.masters = append(w.masters, m)
-		}
-		w.locker, w.links = w.connect("p", cfg)
-		defer w.close()
-		w.play(script)
-		test(t, w)
+		newTimeline(t).run(cfg, script, test)
 	})
+}
+
+func (w *timeline) run(cfg Config, script string, test func(t *testing.T, w *timeline)) {
+	w.t.Helper()
+	for i := range strings.Fields(script) {
+		m := newFakeMaster(fmt.Sprintf("m%d", i+1))
+		m.watch = w.note
+		w.masters = append(w.masters, m)
+	}
+	w.locker, w.links = w.connect("p", cfg)
+	defer w.close()
+	w.play(script)
+	test(w.t, w)
+}
+
+// onWorldTimeline is onTimeline in a World: also what happens at one moment happens in one order, and always in the
+// same. test may not wait but by sleep and by what it began with begin.
+func onWorldTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &timeline{t: t, world: sim.NewWorld(1), endLoop: func() {}}
+		w.loop = w.world.Loop(slog.New(slog.DiscardHandler))
+		w.world.Run(func() { w.run(timelineConfig(), script, test) })
+		w.world.Close()
+	})
+}
+
+// sleep lets d pass.
+func (w *timeline) sleep(d time.Duration) { w.world.Wait(d) }
+
+// begin begins an acquire in a World. The result is there after ended's end.
+func (w *timeline) begin(value string) (o *Outcome, ended *sync.WaitGroup) {
+	o, ended = new(Outcome), new(sync.WaitGroup)
+	w.loop.Spawn(ended, func() { *o, _ = w.acquire(value, 10*second) })
+	return o, ended
 }
 
 func newTimeline(t *testing.T) *timeline {
@@ -95,6 +124,7 @@ func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Lock
 	cfg.Masters, cfg.Loop = nil, w.loop
 	for i, m := range w.masters {
 		k := newLink(fmt.Sprintf("%s-%s", name, m.name), m, uint64(i))
+		k.world = w.world
 		if i < len(delays) {
 			k.setDelay(delays[i], 0)
 		}
@@ -112,7 +142,7 @@ func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Lock
 func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 	l, links := w.dial(name, cfg)
 	for deadline := time.Now().Add(3 * second); !l.allVote() && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+		w.sleep(time.Millisecond)
 	}
 	if up, all := l.reachable(), l.masters.List().Size(); up != all {
 		w.t.Fatalf("connected to %d of %d masters", up, all)
@@ -189,7 +219,7 @@ func (w *timeline) play(script string) {
 			k.setFate(fate{answerLost, delay})
 		case "down":
 			m.kill()
-			time.Sleep(time.Millisecond)
+			w.sleep(time.Millisecond)
 		default:
 			w.t.Fatalf("no master does %q", word)
 		}
