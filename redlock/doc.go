@@ -165,13 +165,13 @@
 //   - N entries of the list are one server: each server has one number in its set, and
 //     no other entry counts it. Shown by
 //     TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes.
-//   - The list of masters changes: one master at a time, with an epoch that a quorum keeps
-//     on record before the new master votes. A master that forgot the record gets it back
-//     only from a process that knows every change. Shown by
+//   - The list of masters changes: one master at a time, with an epoch that a quorum has
+//     on record before the new master votes. It waits for max_quarantine, and within that time the operator gives
+//     the list to all processes, or stops them. Shown by
 //     TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine,
-//     TestTimelineAnUnknownMasterWaitsForOneMoreOfTheOthers. What remains: a proxy
-//     *started* with so many other servers that fewer than N-Q+1 masters are left which
-//     remember. That looks as if its masters had restarted.
+//     TestTimelineTheNumberOfMastersGrowsAndShrinks. What remains: a process that keeps an old list for
+//     longer, and a proxy *started* with so many other servers that none is left which
+//     remembers. That looks as if its masters had restarted.
 //   - A failover leaves two masters: a promotion counts as a replacement. The other
 //     masters record which server has the vote, and that one begins in quarantine. Shown
 //     by TestSentinelSplit, TestSentinelLockMaster.

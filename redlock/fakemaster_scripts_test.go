@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/marker"
@@ -222,7 +221,7 @@ func eachDatabase(own int, most int64, visit func(db int)) {
 // marker returns what databases.lua reads as a database's marker.
 func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
 	e, ok := m.find(db, key)
-	return e.value, !ok || strings.HasPrefix(e.value, marker.Version+" ") || strings.HasPrefix(e.value, marker.StagedVersion+" ")
+	return e.value, !ok || strings.HasPrefix(e.value, marker.Version+" ") || strings.HasPrefix(e.value, marker.ResizedVersion+" ")
 }
 
 var anyDatabase = regexp.MustCompile(` db=\d+ `)
@@ -320,18 +319,14 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 		text, _ := m.marker(other, key)
 		if theirs, ok := marker.Parse(text); ok && theirs.Set == string(argv[2]) {
 			_, text, _ = strings.Cut(strings.Replace(text, theirs.Who(), string(argv[3]), 1), " ")
-			text = string(argv[8]) + " " + text
-			if theirs, _ = marker.Parse(text); string(argv[4]) == "turn" {
+			theirs, _ = marker.Parse(string(argv[7]) + " " + text)
+			if string(argv[4]) == "turn" {
 				theirs.Longest, theirs.Before, theirs.Turned = 0, theirs.Longest, m.millis()
-				text = theirs.String()
-			} else if string(argv[4]) == "raise" {
-				theirs.Longest = max(theirs.Longest, time.Duration(number(argv[6]))*time.Millisecond)
-				if other == 0 {
-					theirs.Token = max(theirs.Token, int64(number(argv[7])))
-				}
-				text = theirs.String()
 			}
-			m.store(other, key, entry{value: text})
+			if other == 0 {
+				theirs.Token = max(theirs.Token, int64(number(argv[6])))
+			}
+			m.store(other, key, entry{value: theirs.String()})
 		}
 	})
 	return replyInteger(1)

@@ -38,7 +38,7 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	now := func(x *marker.Marker) { x.Since, x.Turned = marker.SinceNow, marker.TurnNow }
 	who := func(x *marker.Marker) { x.Epoch, x.Joined = 3, []string{"1", "3@%1", "1"} }
 	more := func(x *marker.Marker) {
-		x.Epoch, x.Members, x.Joined, x.Before, x.Token = 3, 4, []string{"1", "2@a%b", "1", "3@d/r;1="}, 99*time.Second, 1_900_000_000_000
+		x.Epoch, x.Members, x.Joined, x.Before, x.Token = 3, 4, []string{"1", "2@a%b", "1", "3+d/r"}, 99*time.Second, 1_900_000_000_000
 	}
 	less := func(x *marker.Marker) { more(x); x.Before, x.Token = time.Second, 5 }
 	soon := time.Duration(time.Now().Add(time.Hour).UnixNano())
@@ -46,10 +46,10 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	given := func(n int64) func(*marker.Marker) { return func(x *marker.Marker) { x.Token = n } }
 	withToken := maps.Clone(markers)
 	withToken[0], withToken[1] = text(0, given(1_800_000_000_007)), text(1, nil)
-	staged := map[int]string{0: text(0, more), 1: text(1, more), 2: "a client's"}
-	staged[0], _ = marker.CutToken(staged[0])
-	mixed := map[int]string{0: text(0, nil), 1: text(1, nil), 7: staged[1]}
-	allSwapped := map[int]string{0: text(1, nil), 1: withToken[0], 2: text(7, nil), 3: text(7, set), 7: text(2, run), 8: staged[0]}
+	resized := map[int]string{0: text(0, more), 1: text(1, more), 2: "a client's"}
+	resized[0], _ = marker.CutToken(resized[0])
+	mixed := map[int]string{0: text(0, nil), 1: text(1, nil), 7: resized[1]}
+	allSwapped := map[int]string{0: text(1, nil), 1: withToken[0], 2: text(7, nil), 3: text(7, set), 7: text(2, run), 8: resized[0]}
 	longer := func(x *marker.Marker) { x.Longest = time.Minute }
 	earlier := func(x *marker.Marker) { x.Before = time.Hour }
 	another := func(x *marker.Marker) { x.Set, x.Longest = "another", time.Hour }
@@ -66,35 +66,35 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		before map[int]string
 		frames []byte
 	}{
-		"here":                     {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
-		"here, missing":            {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
-		"here, swapped":            {5, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{DB: 5}, Seen: markers[5], Marker: in(5, now)}, soon)},
-		"here, all were swapped":   {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Marker: in(0, now)}, soon)},
-		"lacking, swapped":         {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
-		"all, swapped":             {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"here, others tell more":   {0, more5, master.AppendMark(nil, roster.Write{Marker: in(0, now)}, soon)},
-		"all, others told more":    {0, before5, master.AppendMark(nil, roster.Write{Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"in 5, 0 tells more":       {5, more0, master.AppendMark(nil, roster.Write{Place: roster.Place{DB: 5}, Marker: in(5, now)}, soon)},
-		"lacking":                  {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
-		"all":                      {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"all, as new":              {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
-		"not as it was":            {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"too late":                 {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
-		"edit":                     {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"turn":                     {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
-		"edit, more masters":       {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, more)}, 0)},
-		"edit, less known":         {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, less)}, 0)},
-		"edit, one has stages":     {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.EditAll, Marker: in(0, more)}, 0)},
-		"edit, no stages any more": {0, staged, master.AppendMark(nil, roster.Write{Seen: staged[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"lacking, one has stages":  {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
-		"token, with stages":       {0, staged, ask(0, "v", 1_900_000_000_008)},
-		"edit, not as seen":        {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"raise":                    {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
-		"raise in 0":               {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
-		"raise, 0 was flushed":     {1, map[int]string{1: text(1, nil)}, master.AppendRaise(nil, 1, 9*time.Second)},
-		"raise, 0 was swapped":     {1, allSwapped, master.AppendRaise(nil, 1, 9*time.Second)},
-		"raise, swapped":           {5, markers, master.AppendRaise(nil, 5, 9*time.Second)},
-		"raise, missing":           {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
+		"here":                       {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
+		"here, missing":              {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
+		"here, swapped":              {5, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{DB: 5}, Seen: markers[5], Marker: in(5, now)}, soon)},
+		"here, all were swapped":     {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Marker: in(0, now)}, soon)},
+		"lacking, swapped":           {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"all, swapped":               {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"here, others tell more":     {0, more5, master.AppendMark(nil, roster.Write{Marker: in(0, now)}, soon)},
+		"all, others told more":      {0, before5, master.AppendMark(nil, roster.Write{Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"in 5, 0 tells more":         {5, more0, master.AppendMark(nil, roster.Write{Place: roster.Place{DB: 5}, Marker: in(5, now)}, soon)},
+		"lacking":                    {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"all":                        {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"all, as new":                {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
+		"not as it was":              {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"too late":                   {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
+		"edit":                       {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"turn":                       {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
+		"edit, more masters":         {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Marker: in(0, more)}, 0)},
+		"edit, less known":           {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Marker: in(0, less)}, 0)},
+		"edit, one is resized":       {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.EditAll, Marker: in(0, more)}, 0)},
+		"edit, not resized any more": {0, resized, master.AppendMark(nil, roster.Write{Seen: resized[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"lacking, one is resized":    {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"token, resized":             {0, resized, ask(0, "v", 1_900_000_000_008)},
+		"edit, not as seen":          {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"raise":                      {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise in 0":                 {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
+		"raise, 0 was flushed":       {1, map[int]string{1: text(1, nil)}, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise, 0 was swapped":       {1, allSwapped, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise, swapped":             {5, markers, master.AppendRaise(nil, 5, 9*time.Second)},
+		"raise, missing":             {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
 
 		"a token, all":              {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
 		"a larger token, all":       {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, given(1_900_000_000_000))}, soon)},

@@ -109,6 +109,9 @@ func (l *Locker) TrackingAvailable() bool { return l.listening.CanTrack() }
 // Reader reads what the masters hold, for people.
 func (l *Locker) Reader() *inspect.Reader { return inspect.New(l.box) }
 
+// TellAll is what the operator has to do when the masters change.
+const TellAll = roster.TellAll
+
 // ShortValue is the length in bytes below which many clients may share a value.
 const ShortValue = stream.ShortValue
 

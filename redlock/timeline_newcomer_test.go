@@ -59,7 +59,7 @@ func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *te
 				fresh := w.started(w.masters[0], w.masters[1], m6)
 				began := time.Now()
 				for w.standings(fresh) != "CCC" {
-					if time.Since(began) > 2*time.Minute {
+					if time.Since(began) > 12*time.Minute {
 						t.Fatalf("it never votes: %+v", fresh.Status())
 					}
 					time.Sleep(50 * time.Millisecond)
@@ -67,7 +67,7 @@ func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *te
 						t.Fatal("two servers vote in one place")
 					}
 				}
-				if took := time.Since(began); took < 40*second {
+				if took := time.Since(began); took < 10*time.Minute {
 					t.Errorf("the new server votes after %v, when locks of before still live", took)
 				}
 				w.wantStandings(w.locker, "CCB")
@@ -107,7 +107,7 @@ func TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload(t *testing.T) 
 			t.Fatal(err)
 		}
 		fresh := w.started(w.masters[0], w.masters[1], w.newcomer("m7", nil))
-		time.Sleep(2 * time.Minute)
+		time.Sleep(11 * time.Minute)
 		w.wantStandings(w.locker, "CCC")
 		w.wantStandings(fresh, "CCU")
 		if reason := fresh.Status().Masters[2].Reason; !strings.Contains(reason, "reload this proxy with the present list") {
@@ -152,11 +152,11 @@ func TestTimelineMastersThatNobodyKnowsVoteAgain(t *testing.T) {
 				w.locker.Close(t.Context())
 				restart(w)
 				one, other := w.started(w.masters...), w.started(w.masters...)
-				time.Sleep(2 * time.Minute)
-				if name == "four empty" { // nobody knows what was granted
-					w.wantStandings(one, "QQQQC")
-					time.Sleep(10 * time.Minute)
+				time.Sleep(time.Minute) // nobody remembers where all are with theirs
+				if want := map[bool]string{true: "CCCCC", false: "Q"}[name == "all with theirs"]; !strings.Contains(w.standings(one), want) {
+					t.Errorf("the masters stand %s", w.standings(one))
 				}
+				time.Sleep(11 * time.Minute)
 				w.wantStandings(one, "CCCCC")
 				w.wantStandings(other, "CCCCC")
 			})
@@ -179,12 +179,12 @@ func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 		w.locker.Close(t.Context())
 		w.restart(true, 2)
 		fresh := w.started(w.masters...)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(11 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		w.masters[2].kill()
 		w.masters[2].restart(true)
 		w.masters[2].put(marker.Key, old, 0)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(11 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		if epoch := fresh.Status().Epoch; epoch != 3 {
 			t.Errorf("epoch %d", epoch)

@@ -22,22 +22,28 @@ func (w *timeline) withMore(l *Locker, names ...string) Config {
 	return cfg
 }
 
-// cycles takes and releases the lock every second, until so many masters count.
-func (w *timeline) cycles(l *Locker, until int) {
+// cycles takes and releases the lock every second, for some time.
+func (w *timeline) cycles(lasts time.Duration) {
 	w.t.Helper()
-	for range 15 * 60 {
-		if status := l.Status(); len(status.Masters) == until && status.Ready() && status.Change.Wanted == 0 {
-			return
-		}
+	for until := time.Now().Add(lasts); time.Now().Before(until); time.Sleep(second) {
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Won {
 			w.t.Errorf("acquire: %+v", o)
 		}
 		if o, _ := w.release(); o.Verdict != Won {
 			w.t.Errorf("release: %+v", o)
 		}
-		time.Sleep(second)
 	}
-	w.t.Fatalf("never %d masters: %+v", until, l.Status())
+}
+
+// mayChange waits until the status says that the next change may come.
+func (w *timeline) mayChange(l *Locker) {
+	w.t.Helper()
+	next := l.Status().NextChange
+	if left := time.Until(next); left > 11*time.Minute || left < 0 {
+		w.t.Errorf("the next change may come at %v", next)
+	}
+	w.cycles(time.Until(next) + second)
+	w.settle()
 }
 
 func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
@@ -47,15 +53,23 @@ func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
 		x := newListenerLog(w.locker)
 		defer x.Close()
 		x.Subscribe(t.Context(), "chan")
-		few := w.withMore(w.locker)
-		if err := w.locker.Reload(t.Context(), w.withMore(w.locker, "m4", "m5")); err != nil {
+		three := w.withMore(w.locker)
+		four := w.withMore(w.locker, "m4")
+		if err := w.locker.Reload(t.Context(), four); err != nil {
 			t.Fatal(err)
 		}
-		if status := w.locker.Status(); len(status.Masters) != 3 || status.Change.Wanted != 5 || len(status.Others) != 2 {
-			t.Errorf("%+v", status)
-		}
-		w.cycles(w.locker, 5)
 		w.settle()
+		w.wantStandings(w.locker, "CCCQ")
+		five := w.withMore(w.locker, "m5")
+		if err := w.locker.Reload(t.Context(), five); err == nil || !strings.Contains(err.Error(), "the next change may come at") {
+			t.Errorf("%v", err)
+		}
+		w.mayChange(w.locker)
+		w.wantStandings(w.locker, "CCCC")
+		if err := w.locker.Reload(t.Context(), five); err != nil {
+			t.Fatal(err)
+		}
+		w.mayChange(w.locker)
 		w.wantStandings(w.locker, "CCCCC")
 		w.wantStandings(old, "CCCAA")
 		if why := old.Status().Masters[4].Reason; !strings.Contains(why, "reload this proxy") {
@@ -70,11 +84,12 @@ func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
 		}
 		w.masters[0].restart(true)
 		time.Sleep(2 * time.Minute)
-		if err := w.locker.Reload(t.Context(), few); err != nil {
-			t.Fatal(err)
+		for _, cfg := range []Config{four, three} {
+			if err := w.locker.Reload(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+			w.mayChange(w.locker)
 		}
-		w.cycles(w.locker, 3)
-		w.settle()
 		w.wantStandings(w.locker, "CCC")
 		w.wantStandings(old, "CCC")
 		for i := 3; i < 5; i++ {
@@ -86,6 +101,9 @@ func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
 			t.Errorf("%+v", status)
 		}
 		x.want(t, "gap, gap")
+		if err := w.locker.Reload(t.Context(), withFirst(three.Masters, 2)); err == nil || !strings.Contains(err.Error(), "3 must stay") {
+			t.Errorf("%v", err)
+		}
 	})
 }
 
@@ -168,7 +186,7 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 			}
 			for wait := 0; ; wait++ {
 				one, other := both[0].Status(), both[1].Status()
-				if len(one.Masters) == n && len(other.Masters) == n && one.Ready() && other.Ready() {
+				if len(one.Masters) == n && len(other.Masters) == n && one.Ready() && other.Ready() && time.Now().After(one.NextChange) {
 					break
 				}
 				if wait == 120 {

@@ -70,7 +70,7 @@ func TestSentinelSplit(t *testing.T) {
 	c := rig.StartServers(t)
 	c.Masters = c.Masters[:2]
 	proxyOver := func(s *fakeSentinel, notNew bool) *rig.Proxy {
-		return c.AddProxy(t, rig.Options{NotNew: notNew, RestartDelay: 4 * time.Second, LogLevel: "info",
+		return c.AddProxy(t, rig.Options{NotNew: notNew, RestartDelay: 4 * time.Second, MaxQuarantine: 12 * time.Second, LogLevel: "info",
 			Masters: []string{c.Masters[0].URL(), c.Masters[1].URL(), s.url()}})
 	}
 	cutOff, sound := startFakeSentinel(t, old), startFakeSentinel(t, old)

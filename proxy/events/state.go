@@ -66,13 +66,11 @@ func (s State) Missing() (lines []string) {
 	return lines
 }
 
-// Changes says how the number of masters changes, and which servers do not count.
+// Changes says what the operator has to do after a change of the masters, when the next one may come, and which servers
+// do not count.
 func (s State) Changes() (lines []string) {
-	switch change := s.Change; {
-	case change.Wanted != 0 && change.Wanted != len(s.Masters):
-		lines = append(lines, phrase(fmt.Sprintf("the number of lock masters changes from %d to %d, one at a time", len(s.Masters), change.Wanted), change.Waits))
-	case change.Waits != "":
-		lines = append(lines, "the number of lock masters is being changed: "+change.Waits)
+	if !s.NextChange.IsZero() {
+		lines = append(lines, fmt.Sprintf("the lock masters were changed: %s; the next change may come at %s, if all vote then", redlock.TellAll, s.NextChange.UTC().Format(time.RFC3339)))
 	}
 	for _, m := range s.Others {
 		lines = append(lines, "not counted: "+m.line())

@@ -67,21 +67,18 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// People are told how far a change of the number of masters has come, and which servers do not count.
-func TestResizingIsTold(t *testing.T) {
+// People are told what to do after a change of the masters, when the next may come, and which servers do not count.
+func TestChangesAreTold(t *testing.T) {
 	status := redlock.Status{Masters: testStatus.Masters[:3], Others: []redlock.MasterStatus{{Name: "m4:1", State: redlock.Quarantined, Until: testUntil}}}
 	const other = "not counted: m4:1 is quarantined until 2026-11-21T05:10:00Z"
 	for _, row := range []struct {
-		wanted int
-		waits  string
-		want   []string
+		next time.Time
+		want []string
 	}{
-		{0, "", []string{other}},
-		{5, "", []string{"the number of lock masters changes from 3 to 5, one at a time", other}},
-		{5, "m4:1 must vote first", []string{"the number of lock masters changes from 3 to 5, one at a time: m4:1 must vote first", other}},
-		{0, "m4:1 must vote first", []string{"the number of lock masters is being changed: m4:1 must vote first", other}},
+		{time.Time{}, []string{other}},
+		{testUntil, []string{"the lock masters were changed: " + redlock.TellAll + "; the next change may come at 2026-11-21T05:10:00Z, if all vote then", other}},
 	} {
-		status.Change.Wanted, status.Change.Waits = row.wanted, row.waits
+		status.NextChange = row.next
 		if got := stateOf(status).Changes(); !slices.Equal(got, row.want) {
 			t.Errorf("got %q, want %q", got, row.want)
 		}

@@ -15,7 +15,7 @@ import (
 const anotherSet = "list the masters as they belong together, or build another set from them (deploy/README.md, \"Another set from the same masters\")"
 
 // anotherNumber tells the operator what to do about a list that is longer or shorter than the set.
-const anotherNumber = "the running proxies can be reloaded with this list (deploy/README.md, \"From three masters to five\")"
+const anotherNumber = "reload the running proxies, one master at a time (deploy/README.md, \"Another number of masters\")"
 
 // markerFacts are the facts about a master's marker, from redlock.MarkerKey in database 0.
 type markerFacts struct {
@@ -78,7 +78,7 @@ func (a Answers) markerLines() (lines []string, found hazardList) {
 		case marked:
 			add(hazardWarning, "quarantine", "%s; %s, and does not vote for %s", remembers, st.Reason, quarantine)
 		default:
-			add(hazardWarning, "quarantine", "was flushed, has lost its data or is new (%s), and does not vote for %s", st.Reason, quarantine)
+			add(hazardWarning, "quarantine", "was flushed, has lost its data or is new (%s), and does not vote for %s; if it is new: %s", st.Reason, quarantine, redlock.TellAll)
 		}
 	}
 	if len(unmarked) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/events"
+	"redlock-proxy/redlock"
 )
 
 const testMarker = "redlock-proxy/2 db=0 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 replid=- run=run-id-of-%d since=%d quarantine=30000 longest=90000 before=60000 turned=0"
@@ -39,7 +40,7 @@ func TestMarkerLines(t *testing.T) {
 		{"restarted", func(_ *config.Config, m *Facts) { m.RunID = "another" },
 			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has been restarted, and does not vote for " + quarantine, hazardWarning, "quarantine"},
 		{"without a marker", func(_ *config.Config, m *Facts) { m.marker.text = "" },
-			"was flushed, has lost its data or is new (its marker is missing), and does not vote for " + quarantine, hazardWarning, "quarantine"},
+			"was flushed, has lost its data or is new (its marker is missing), and does not vote for " + quarantine + "; if it is new: " + redlock.TellAll, hazardWarning, "quarantine"},
 		{"of another set", func(_ *config.Config, m *Facts) {
 			m.marker.text = strings.Replace(m.marker.text, "abc", "xyz", 1)
 		},

@@ -20,9 +20,15 @@ type Facts struct {
 	Longest    time.Duration // the longest TTL granted
 }
 
+// IsLater tells whether a text that Parse refuses is the marker of a later version.
+func IsLater(text string) bool {
+	_, ok := Parse(text)
+	return !ok && strings.HasPrefix(text, "redlock-proxy/")
+}
+
 // Unreadable says, to people, what a text under Key is that Parse refuses.
 func Unreadable(text string) string {
-	if strings.HasPrefix(text, "redlock-proxy/") {
+	if IsLater(text) {
 		return "its marker is of a later version of this program, so update this proxy; do not delete the key " + Key
 	}
 	return "its key " + Key + " is no marker; delete it if no other program needs it, or correct the address if another proxy listens there"

@@ -54,12 +54,12 @@ type Marker struct {
 }
 
 const (
-	// StagedVersion begins a marker whose record has stages. An earlier version of this program would
-	// drop them. It cannot read such a marker, so it neither counts that master nor writes to it.
-	StagedVersion = "redlock-proxy/3"
-	Version       = "redlock-proxy/2"
-	SinceNow      = -1
-	TurnNow       = -1
+	// ResizedVersion begins a marker of a set whose number of masters was changed. An earlier version of this program
+	// cannot read such a marker, so it neither counts that master nor writes to it.
+	ResizedVersion = "redlock-proxy/4"
+	Version        = "redlock-proxy/2"
+	SinceNow       = -1
+	TurnNow        = -1
 )
 
 // Nowhere is the database that a marker names if it counts in none. No server has so many. SWAPDB may
@@ -69,8 +69,8 @@ const Nowhere = 1<<31 - 1
 
 // Version returns the word with which the text begins.
 func (m Marker) Version() string {
-	if m.Joined.IsStaged() {
-		return StagedVersion
+	if m.Joined.IsResized() {
+		return ResizedVersion
 	}
 	return Version
 }
@@ -103,7 +103,7 @@ func Parse(text string) (Marker, bool) {
 	text, m.Token = CutToken(text)
 	version, rest, _ := strings.Cut(text, " ")
 	words := strings.Split(rest, " ")
-	if version != Version && version != StagedVersion || len(words) != 12 {
+	if version != Version && version != ResizedVersion || len(words) != 12 {
 		return Marker{}, false
 	}
 	ok := true
@@ -129,7 +129,7 @@ func Parse(text string) (Marker, bool) {
 	m.Member, m.Members = int(number(own)), int(number(all))
 	m.Epoch = number(field("epoch"))
 	m.Joined = strings.Split(field("joined"), ",")
-	ok = ok && m.Joined.IsStaged() == (version == StagedVersion) && m.Joined.IsValid()
+	ok = ok && m.Joined.IsResized() == (version == ResizedVersion) && m.Joined.IsValid()
 	if m.ReplID = field("replid"); m.ReplID == noReplid {
 		m.ReplID = ""
 	}

@@ -21,6 +21,6 @@ end
 local function marker()
   local text = redis.pcall('GET', KEYS[1])
   if not text then return '' end
-  if type(text) == 'string' and string.find(text, '^redlock%-proxy/[23] ') then return text end
+  if type(text) == 'string' and string.find(text, '^redlock%-proxy/[24] ') then return text end
 end
 

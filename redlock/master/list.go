@@ -80,26 +80,6 @@ func (s *Set) absentee(i int, name string) *Master {
 	return m
 }
 
-// relist takes over another list of the configuration, and asks for as many masters.
-func (s *Set) relist(servers []Server) error {
-	return ask(s.voters, func(r *roster.Roster) error {
-		if err := r.Want(len(servers)); err != nil {
-			return err
-		}
-		list := s.List()
-		known := slices.Clone(list.masters)
-		for i := list.listed; i < len(servers); i++ {
-			if i == len(known) {
-				known = append(known, s.absentee(i, servers[i].Name))
-			}
-			known[i].server.Store(&servers[i])
-			r.SetServer(i, servers[i].forRoster())
-		}
-		s.list.Store(&List{known, list.size, len(servers)})
-		return nil
-	})
-}
-
 // tend connects to masters that this process must ask, and leaves those that it must not ask any
 // more. It does nothing while a Reload is under way.
 func (s *Set) tend(now time.Time) {

@@ -34,9 +34,6 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 	}
 	switch m.Kind {
 	case roster.EditAll:
-		if m.Raise {
-			turns = "raise"
-		}
 		script = databasesText + editText
 		args = append(args, []byte(m.Marker.Set), []byte(m.Marker.Who()), []byte(turns))
 	default:
@@ -45,7 +42,7 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 	// rule: a marker that SWAPDB took elsewhere does not count when it comes back
 	args = append(args, resp.Decimal(marker.Databases))
 	if m.Kind == roster.EditAll {
-		args = append(args, resp.Decimal(m.Marker.Before.Milliseconds()), resp.Decimal(m.Marker.Token), []byte(m.Marker.Version()))
+		args = append(args, resp.Decimal(m.Marker.Token), []byte(m.Marker.Version()))
 	}
 	return resp.AppendEval(dst, script, markerKey, args...)
 }

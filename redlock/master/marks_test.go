@@ -7,8 +7,7 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// An edit keeps the record of the longest TTL, turns it, or raises it to that of another number of
-// masters, as it was planned.
+// An edit keeps the record of the longest TTL or turns it, as it was planned.
 func TestWhatAnEditDoesWithTheRecord(t *testing.T) {
 	for _, row := range []struct {
 		write roster.Write
@@ -16,10 +15,9 @@ func TestWhatAnEditDoesWithTheRecord(t *testing.T) {
 	}{
 		{roster.Write{Kind: roster.EditAll}, "keep"},
 		{roster.Write{Kind: roster.EditAll, Turn: true}, "turn"},
-		{roster.Write{Kind: roster.EditAll, Raise: true}, "raise"},
 	} {
 		command := string(AppendMark(nil, row.write, 0))
-		for _, word := range []string{"keep", "turn", "raise"} {
+		for _, word := range []string{"keep", "turn"} {
 			if has := strings.Contains(command, "\r\n"+word+"\r\n"); has != (word == row.want) {
 				t.Errorf("%+v: it says %s: %v", row.write, word, has)
 			}

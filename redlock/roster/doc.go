@@ -36,14 +36,12 @@
 // Safety: any two sets of masters that two processes count as voting at overlapping times share a server process that
 // remembers. This holds as long as locks live no longer than Limits.MaxQuarantine, clocks keep within
 // Limits.ClockDrift, Limits.RestartDelay is at least Limits.LeastRestartDelay, no marker is written later than
-// Limits.LateMark, and all processes have the same Limits and these rules. A process with a longer
-// Limits.RestartDelay trusts older sightings than the others wait for, and an earlier version needs no sighting. So
-// no master may be replaced before all processes have the new limits and the new version.
+// Limits.LateMark, all processes have the same Limits and these rules, and the operator follows TellAll.
 //
-// Progress: a quorum of servers votes when it has been up, reachable and quiet for Limits.MaxQuarantine, Limits.Hold
-// and ten seconds, if somebody knows who the masters are. That is a quorum that remembers, a process that reaches all
-// masters, or one that had just seen each server that forgot and reaches another one that remembers. model_test.go
-// checks both promises in worlds full of faults, and the scripts in testdata show the rules.
+// Progress: a quorum of servers votes when it has been up, reachable and quiet for Limits.MaxQuarantine, Limits.RestartDelay
+// and ten seconds, if somebody knows who the masters are. model_test.go checks both promises in worlds full of faults, and
+// the scripts in testdata show the rules. redlock/spec has the same rules in TLA+. Where a rule has a name there, it has the
+// same name here.
 //
 // # Forgetting (plan.go)
 //
@@ -55,13 +53,14 @@
 //     it. They are asked a ballot's patience after the master forgot, because a ballot that raises the TTL may be
 //     under way (Roster.covers). The record also goes down: it turns, and keeps earlier TTLs until they have ended
 //     (Limits.Turn).
-//   - If the longest TTL cannot be learned, the cap is assumed. This is so for a process that has just started while
-//     a master that may know the TTL is unreachable. It is so for every process that reaches too few masters for the
-//     restart delay: a dead minority does not keep a restarted master out for ever, if this process had just seen
-//     that one. And it is so while the number of masters is about to change: others may grant by the next number
-//     already.
-//     The record has the cap, too, because the next master that forgets may have no other one to learn from. It turns
-//     like any other. The quarantine ends early when enough others that remember have answered.
+//   - LongestTTLFromEnough, CapOnRecord, CapRatherThanWait. If the longest TTL cannot be learned from so many others that each
+//     quorum has one of them, the cap is assumed. This is so for a process that has just started while a master that may
+//     know the TTL is unreachable. It is so for every process that reaches too few masters for the restart delay: a dead
+//     minority does not keep a restarted master out for ever. The record has the cap, too, because the next master that
+//     forgets may have no other one to learn from. It turns like any other. The quarantine ends early when enough others
+//     that remember have answered.
+//   - EarlierListTells. The masters that tell must also be in each quorum of one master more: the last one may have been
+//     removed a moment ago, and a lock of before may be on it. So of four masters, the three others must tell.
 //   - Eviction. A master that may evict locks when its memory is full does not vote. Once its policy has changed, it
 //     counts as having forgotten what it may have evicted.
 //   - Whole servers. An event that concerns a whole server, such as a restart, is written by one script to the
@@ -92,38 +91,25 @@
 //     quarantine in which the set began; its end is in the set's id (marker.NewSetID). The word may also be one that
 //     was left in a start command. So set ids say when they began, and proxy/ refuses to start with the word if a
 //     quorum has had a set for an hour.
-//   - Joining (joining.go). Another server in a place joins in a new epoch, whether a reload, a Sentinel or the list
-//     of a starting process brings it in. First, enough of the other masters must record that epoch, so that a
-//     process with the old list stops counting the server before it, and goes on with the others. Only then does the
-//     new server get its marker, in quarantine, so that no quorum with it misses an earlier lock. A reload brings in
-//     one server at a time, and only if a quorum of the remaining masters can carry it. Of several joins at the same
-//     moment none is forgotten. A server that was replaced comes back only without its marker, and a process with an
-//     old list does not bring it into a new set.
-//   - A restarted server does not join anew if a living process knows it. That would stop the votes of all others for
-//     a moment, and the marker that it gets at once tells everybody how long its quarantine is. A process takes a
-//     join back if the server goes away before this process has read of the join in a marker. A run that never had a
-//     marker has granted nothing, and others may mend the next run by the record before.
-//   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c be the masters. One
-//     process is cut from a and stands still. Another one replaces c by d. Then b is flushed, and the other process
-//     is cut from b. If the first one, which reaches b and c, gave b the old record, it would count b and c, and the
-//     other one a and d. To the first one it looks as if a had died and b had lost its data, so it leaves b alone. A
-//     lost record is written only by a process that knows of every join: it has read the records of a quorum of
-//     others, or of all others, or it saw the master itself shortly before (Limits.SightingLasts). In return, a
-//     joining server gets its marker only when enough others have kept the join for longer (Limits.Hold).
-//   - What that costs. A master that forgot may have to wait for a dead master, or for an empty server at that one's
-//     address. Of three masters, let one be dead and another one restart. It waits if no process saw it within
-//     Limits.RestartDelay, or if it has data from before it joined. A sighting also needs one other master that
-//     remembers. So if all masters lose power, of three or of five, and one does not come back, none votes before
-//     that one or an empty server is there. No rule can avoid this, because it looks like the case of a, b and c.
-//   - Another number of masters (resize.go). The change is on record like a join, and package members has its steps.
-//     A change is decided only after every lock granted by the number before has ended. A server that was added does
-//     not count before it votes, so one failure stops nothing meanwhile. A change begins only when all masters have
-//     recorded the one before, so no master is left two changes behind: quorums whose numbers differ by two need not
-//     meet. The operator asks by a reload (Want). A process follows the record, whatever its list is, and one that
-//     starts asks for nothing. Operators who contradict each other endanger no lock: an addition that another process
-//     withdraws is given up. But lists that name different servers for one place may stop all votes until all
-//     name the one that is on record last. Lists without the place do not end that. model_test.go changes the number,
-//     also by such operators.
+//   - One change at a time (joining.go): another server in a place, a server in one more place, or without the last one.
+//     Majorities of N masters and of one more or less have a master in common, if they share their servers. The next change waits
+//     for Limits.MaxQuarantine, and until all masters vote that are reached (OneChangeAtATime). By then every lock of the
+//     list before has ended. A new server counts at once and waits for Limits.MaxQuarantine before it votes
+//     (NewServerQuarantined). Within that time, less the longest TTL, the operator gives the new list to all processes, or
+//     stops them (TellAll). So a server that was replaced or removed votes nowhere when the new one does. If it is
+//     stopped first, its successor is nothing but a master that restarted empty.
+//   - Epochs. Each change is an epoch. It is the net for the operator's rule, and in a promotion, where nobody asks the operator,
+//     there is nothing else. Enough of the other masters must record it before the new server gets its marker
+//     (EpochOnRecordFirst). A process that reads of it follows it: it counts no master that has another epoch on record, and
+//     no vote of a ballot that began before (OldListStandsDown, BallotEndsWithEpoch). It goes on with the masters
+//     on record that its list has. Of several changes at the same moment none is forgotten.
+//   - A server that joins need not come by a reload. Sentinels may name it, or the list of a process that has just started.
+//     So an unknown server without a marker of its present run is taken for new, if others remember. A restarted server
+//     does not join anew if a living process knows it: that would stop the votes of all others for a moment.
+//     A process takes a join back if the server goes away before this process has read of the join in a marker. A
+//     server that was replaced comes back only without its marker and by a reload, and a process with an old list does not
+//     bring it into a new set.
+//   - A process follows the record, whatever its list is. What its list has beyond the record does not count.
 //
 // # What a process must distrust
 //
@@ -134,33 +120,25 @@
 //     by way of another database (view.isStale).
 //   - After its start, it watches the clocks before it counts votes: others may be about to write down a jump.
 //   - Other versions. A marker of a later version is not read here, so it tells nothing of joins and TTLs
-//     (view.tellsAfter).
+//     (view.tellsAfter). A process that has seen one writes no markers any more.
 //
-// # Eight exceptions
+// # Four exceptions
 //
-//   - Two masters or more forget a longer TTL than any before at the same time, and the process that gives them their
-//     markers reaches them and each other that it needs, but none that recorded the TTL, and has not read it. It takes
-//     the lack of a marker for an answer. Then they wait for the longest TTL that this process knows, or for
-//     Limits.RestartDelay, and longer locks may be granted twice. A process reads a longer TTL within a second
-//     (testdata/flush_unread.txt). If all masters forget and no process that has read the TTL lives, they wait for
-//     Limits.RestartDelay only.
-//   - All masters that have recorded a join forget at once, and no living process knows better. A process with an old
-//     list may then count the server before that join again.
-//   - All masters that a process knows of have forgotten, after the number has changed without its knowledge. If its
-//     list is old, or it stood still for as long as two changes take, it may restore what it knows, or begin a new
-//     set, and count fewer masters than others do.
-//   - A set of one master. Nobody else knows its longer TTLs.
+//   - OnlyMarkersTell: a master that has forgotten counts as one that was asked. Two masters or more forget at the same time a longer TTL than any
+//     before. The process that gives them their markers has not read it, and reaches none that remembers it
+//     (testdata/flush_unread.txt, and OnlyMarkersTell among the histories of redlock/spec). Or all forget, and no process lives that has read it. Then they wait for
+//     the longest TTL that this process knows, or for Limits.RestartDelay, and longer locks may be granted twice. Otherwise
+//     a loss of power of all masters would stop all locks for Limits.MaxQuarantine. A set of one master has nobody else to ask. For
+//     the operator: set restart_delay above the longest TTL if all masters may lose power together.
+//   - A promotion, a process that is cut off from it, and a master that forgets the record, together: that process gives the
+//     master its former record, and counts it with the server before (testdata/replacement_forgotten.txt, and
+//     exception-promotion among the histories of redlock/spec). It is the same if the operator breaks TellAll, or if masters lose their data and most of those
+//     on record are unreachable for a process that follows. For the operator: stop a proxy that is cut off from masters while Sentinels promote.
 //   - All masters forgot, and got markers of two sets: the new one is not finished within Limits.RestartDelay
 //     (testdata/flush_left.txt), or most of its masters are flushed before all processes know it, or another process
-//     restores the old one on a master by what it read just before the last one forgot. The masters of the smaller
-//     set are rejected until the operator flushes them.
-//   - All masters restart twice without their latest data, as by a loss of power, and a process starts in between,
-//     while a marker records the joins that it begins. If the masters then come back, and another process gives them
-//     their former record, the two records name different servers. Neither process then counts them, until the
-//     operator begins the set anew.
+//     restores the old one on a master by what it read just before the last one forgot. No lock is granted twice. For the operator: the masters of the
+//     smaller set are rejected until they are flushed. Promoted servers wait in the same way if too few others remember.
 //   - SWAPDB, twice, with a database that the proxies' user may not SELECT or that can hold no locks, or while a
 //     process of an earlier version mends markers, or within the moment between a lock and the check behind it.
-//     Nothing tells then that the latest locks are missing.
-//   - Servers are promoted. If masters lose their data in so many places that too few remember, they stay out until
-//     the operator helps.
+//     Nothing tells then that the latest locks are missing. For the operator: do not use SWAPDB on masters.
 package roster

@@ -1,7 +1,6 @@
 package roster
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func (r *Roster) adopt(now time.Time) {
 			r.token = max(r.token, marker.FirstToken(now))
 		}
 		for _, m := range r.all {
-			m.sighting, m.before = sighting{}, ""
+			m.met, m.before = "", ""
 		}
 	}
 	first, learned, another := r.joined, r.learned, r.set != ""
@@ -59,9 +58,9 @@ func (r *Roster) adopt(now time.Time) {
 }
 
 // isListed tells whether a record can be that of the masters on this process's list. If its number
-// was never changed, it has as many places as the list, or as the list before a reload.
+// was never changed, it has as many places as the list.
 func (r *Roster) isListed(joined members.List) bool {
-	return joined.IsStaged() || len(joined) == r.masters || len(joined) == r.wanted
+	return joined.IsResized() || len(joined) == r.masters
 }
 
 // A following is a set and how many of its masters have its marker. The set's own record says how
@@ -113,19 +112,13 @@ func (r *Roster) largest() (best following, tie bool) {
 // found begins a new set. All masters must have been reached, and none may have a marker. A new
 // set looks like one that forgot everything, by restarts or by FLUSHALL. So it begins in
 // quarantine, unless the operator says that no lock can be held yet. If several processes try
-// at the same moment, the first master decides between them. If the list has another length since
-// then, the set begins with as many masters. Those that went must not belong to a set.
+// at the same moment, the first master decides between them.
 func (r *Roster) found(now time.Time) []Write {
 	var waits []string
 	runs := map[string]int{}
-	masters := cmp.Or(
-		// rule: a set that is not begun yet has as many masters as the list has now
-		r.wanted, r.masters)
-	for i := range max(masters, r.masters) {
+	for i := range r.masters {
 		s := r.views[Place{i, 0}]
 		switch {
-		case i >= masters && (s == nil || !s.read || s.absent()):
-			continue
 		case s != nil && s.read && s.problem != "":
 			waits = append(waits, r.names(i)+": "+s.problem)
 		case s != nil && s.read && s.Replica:
@@ -141,15 +134,11 @@ func (r *Roster) found(now time.Time) []Write {
 		}
 	}
 	for p, s := range r.views {
-		s.blank = len(waits) == 0 && p.DB == 0 && p.Master < masters
+		s.blank = len(waits) == 0 && p.DB == 0 && p.Master < r.masters
 	}
 	if len(waits) > 0 {
 		r.reason = "a new set of lock masters begins only when all of them have been reached and none has a marker: " + strings.Join(waits, "; ")
 		return nil
-	}
-	if masters != r.masters {
-		r.masters, r.joined = masters, members.New(masters)
-		r.changed()
 	}
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed, r.recalls = true, true // no TTL was granted in it yet

@@ -16,34 +16,48 @@ import (
 // This file makes another server the member at a place, whatever brings it there: a reload, a
 // Sentinel, or the list that a process was started with.
 //
-// The server before it may live on, and some processes may reach and count it. So the other server
-// first joins. The next epoch with this server is recorded on enough of the other masters, so that
-// none of these processes has a quorum without reading of it. From then on the server before it votes
-// nowhere. Only then does the new one get its marker, with since = now. It lacks what was granted
-// until then, and its quarantine covers that. If a marker came along with a copy of the data, it
+// The server before it may live on, and some processes may reach and count it. The operator stops these,
+// or gives them the new list, before the new server votes: it waits for MaxQuarantine. The net below that, and all
+// that there is in a promotion, is an epoch. The other server first joins: the next epoch with this server is
+// recorded on so many of the other masters that none of these processes has a quorum without reading of it.
+// Only then does the new one get its marker, with since = now. If a marker came along with a copy of the data, it
 // tells of the earlier run and not of this one.
 //
-// A server that this process has seen as the member need not join after a restart or a flush: its
+// A server that this process has met as the member need not join after a restart or a flush: its
 // earlier run is gone. Most restarts are of this kind. So a restart takes the vote from nobody else,
 // not even for the moment that another epoch takes (Standing.At). A process that has just started
-// leaves a server to processes that have seen it, for a while, and then has it join.
-//
-// So many masters may forget at once that too few of the others remember. Then they lost power
-// together, and they are the same servers as before. In this case the join must be recorded on those that
-// remember. This does not hold for a server that Sentinels name: there the server before it may live on, on the
-// other side of a cut.
+// leaves a server to processes that have met it, for a while, and then has it join. If no other master
+// remembers, they lost power together and are the same servers as before: none joins. This does not hold for a
+// server that Sentinels name: there the server before it may live on, on the other side of a cut.
 
 // joiningPatience is how long this process leaves a server alone that it has not met. A process
 // that knows the member may be about to treat the server as restarted.
 const joiningPatience = 2 * time.Second
 
 // join records a server as the member at a place from the next epoch on.
-func (r *Roster) join(master int, name, run string) {
+func (r *Roster) join(master int, name, run string, now time.Time) {
+	if m := r.of(master); r.joined.Has(master) {
+		m.before = cmp.Or(m.before, r.joined.Who(master))
+	}
+	r.change(master, members.Member{Name: name, Run: run}, now)
+}
+
+// change begins the next epoch.
+func (r *Roster) change(master int, m members.Member, now time.Time) {
 	r.epoch++
-	m := r.of(master)
-	m.before = cmp.Or(m.before, r.joined.Who(master))
-	r.joined = r.joined.With(master, members.Member{Epoch: r.epoch, Name: name, Run: run}.String())
+	m.Epoch = r.epoch
+	r.joined = r.joined.With(master, m)
+	// rule: BallotEndsWithEpoch: running ballots may have counted the server before it
+	r.learned = now
+	r.recount()
 	r.changed()
+}
+
+// recount takes over the number of masters from their record.
+func (r *Roster) recount() {
+	if n := r.joined.Counting(); n != r.masters && n > 0 {
+		r.masters, r.recalls = n, false
+	}
 }
 
 // unjoin takes a join back if its server goes away before this process has read of it in a marker.
@@ -51,7 +65,7 @@ func (r *Roster) join(master int, name, run string) {
 // marker tells of the join after all, this process reads that, like one that has just started.
 func (r *Roster) unjoin(p Place, s *view) {
 	if m := r.of(p.Master); m.before != "" && p.DB == 0 && r.hasJoined(p, s) {
-		r.joined = r.joined.With(p.Master, m.before) // the number of masters is not taken back
+		r.joined = r.joined.WithText(p.Master, m.before)
 		m.before = ""
 		r.changed()
 	}
@@ -72,42 +86,62 @@ func (r *Roster) joins(p Place, s *view, now time.Time) bool {
 	if s.blank {
 		return false
 	}
-	own, forgot, joined := s.marker, s.text == "", r.hasJoined(p, s)
+	own, forgot := s.marker, s.text == ""
 	switch {
 	case !forgot && (own.Set != r.set || !r.joined.Fits(own.Joined) || own.Member != p.Master+1):
 		return false // judge and mend decide about such a marker
 	case !forgot && own.Run == s.run:
 		return false // the server before it, or one that joined and has its marker
-	case joined || r.isMember(p, s):
-		knows := joined || r.knowsMembers(p, s, now)
-		// It may have joined, and have restarted before it got its marker.
-		isNew := joined || r.member(p.Master).Run != "" && !r.hasMet(p.Master)
-		waits := !knows || isNew && !r.hasSeen(p, now) && r.isUnheard(p.Master, now)
-		r.sticks(p.Master, waits && now.Sub(s.since) >= r.limits.RestartDelay && (!knows || r.heardSince(p.Master).IsZero()))
+	case r.isNew(p, s):
+		// rule: EpochOnRecordFirst: a new server gets its marker when so many others have it on record
+		waits := !r.isOnRecord(p.Master)
 		return waits
+	case r.hasJoined(p, s), r.isMember(p, s):
+		return false
 	case r.wasReplaced(p, s):
 		return true
 	case now.Sub(s.since) < joiningPatience:
 		return true
 	case !s.isRecent(now):
 		return true // meanwhile it may be another run, which others know
+	case !r.moves(p.Master) && r.rememberingSince(p, s.since) == 0 && (forgot || own.Joined.Who(p.Master) == r.joined.Who(p.Master)):
+		return false // all have forgotten
 	}
 	name, what := r.member(p.Master).Name, "was replaced, restarted or flushed before this process knew it"
 	if r.moves(p.Master) {
 		name, what = r.names(p.Master), "that Sentinels name was replaced, restarted or flushed"
 	}
-	r.join(p.Master, name, s.run)
-	r.warn("a lock master "+what+"; the other masters put the server there on record as new, and it votes after its quarantine",
+	r.join(p.Master, name, s.run, now)
+	r.warn("a lock master "+what+"; the other masters put the server there on record as new, and it votes after max_quarantine",
 		"master", r.names(p.Master), "epoch", r.epoch)
 	return true
 }
 
-// sticks records whether a master waits for others that may never come back. People are told.
-func (r *Roster) sticks(master int, stuck bool) {
-	if m := r.of(master); m.stuck != stuck {
-		m.stuck = stuck
-		r.changed()
+// isNew tells whether the server at a place is the recorded member, and has not had a marker as such as far
+// as this process knows. It lacks what was granted until now.
+func (r *Roster) isNew(p Place, s *view) bool {
+	if r.hasMet(p.Master) || s.text != "" && s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master) {
+		return false
 	}
+	return r.hasJoined(p, s) || r.member(p.Master).Run != "" && r.isMember(p, s) // it may have restarted meanwhile
+}
+
+// hasMet tells whether this process has ever found the present member at a place in order.
+func (r *Roster) hasMet(master int) bool { return r.of(master).met == r.joined.Who(master) }
+
+// meets records that a member was found in order.
+func (r *Roster) meets(p Place, s *view) {
+	if p.DB == 0 && r.remembers(p.Master, s.run) {
+		m := r.of(p.Master)
+		m.met, m.outdated = r.joined.Who(p.Master), false
+	}
+}
+
+// rememberingSince counts the other masters that remember, and were asked after since.
+func (r *Roster) rememberingSince(p Place, since time.Time) int {
+	return r.count(func(i int, s *view) bool {
+		return i != p.Master && r.remembers(i, s.run) && s.asked.After(since)
+	})
 }
 
 // knows tells whether this process has seen the member at a place, or whether the member's name
@@ -127,7 +161,7 @@ func (r *Roster) isMember(p Place, s *view) bool {
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
 	onRecord := s.text != "" && s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master)
-	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.of(p.Master).sighting.joined != "" || r.isOutdated(p.Master))
+	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.of(p.Master).met != "" || r.isOutdated(p.Master))
 }
 
 // isOutdated tells whether a reload elsewhere has replaced the server on this process's list. It
@@ -140,10 +174,8 @@ func (r *Roster) isOutdated(master int) bool {
 func (r *Roster) butFirst(p Place, s *view) string {
 	switch {
 	case p.DB != 0: // the reason of database 0 says it
-	case r.hasJoined(p, s):
+	case r.isNew(p, s):
 		return ": " + r.whileJoining(p.Master)
-	case r.of(p.Master).stuck:
-		return ", and too few other masters that remember the set can be reached: bring one more back, or start an empty server at its address"
 	case r.wasReplaced(p, s):
 		when := fmt.Sprintf("in epoch %d", r.member(p.Master).Epoch)
 		if r.of(p.Master).outdated {
@@ -156,70 +188,8 @@ func (r *Roster) butFirst(p Place, s *view) string {
 
 // whileJoining says, for people, what a server waits for that has joined.
 func (r *Roster) whileJoining(master int) string {
-	if r.of(master).stuck {
-		return "it is new in its place, and too few other masters that have this on record can be reached: bring one more back, or start an empty server at its address"
-	}
-	return "it is new in its place; enough other masters must first keep that on record, for twice restart_delay and a few seconds"
-}
-
-// A hearing is what this process knows of how the other masters record the member at a place.
-type hearing struct {
-	joined string
-	heard  time.Time // since when enough of them have recorded it; zero if too few have
-	kept   map[int]record
-}
-
-// A record is the member at a place as another master records it. It was there from since on, as
-// long as the master has kept that memory.
-type record struct {
-	memory marker.Marker
-	since  time.Time
-}
-
-// keeps returns for how long a master has recorded it. The master records it now.
-func (h *hearing) keeps(i int, s *view, now time.Time) time.Duration {
-	k := h.kept[i]
-	if k.since.IsZero() || !k.memory.SameMemory(s.marker) {
-		k = record{s.marker, now}
-		h.kept[i] = k
-	}
-	return s.asked.Sub(k.since)
-}
-
-// isUnheard tells whether too few of the other masters have kept the member at a place on record
-// for long enough.
-func (r *Roster) isUnheard(master int, now time.Time) bool {
-	h := &r.of(master).hearing
-	if h.joined != r.joined.Who(master) {
-		*h = hearing{joined: r.joined.Who(master), kept: map[int]record{}}
-	}
-	keep := 0
-	for i := range r.masters {
-		if i == master || !r.hasRecorded(i, master) {
-			continue
-		}
-		if h.keeps(i, r.views[Place{i, 0}], now) >= r.limits.Hold() {
-			keep++
-		}
-	}
-	needed := r.mustHear(master)
-	switch {
-	case r.heardOf(master) < needed:
-		// rule: the server before it votes again where its successor is not on record any more
-		h.heard = time.Time{}
-	case h.heard.IsZero():
-		h.heard = now
-	}
-	return keep < needed
-}
-
-// heardSince returns since when enough of the others have recorded the member at a place. Until
-// then the server before it voted.
-func (r *Roster) heardSince(master int) time.Time {
-	if h := r.of(master).hearing; h.joined == r.joined.Who(master) {
-		return h.heard
-	}
-	return time.Time{}
+	heard, needed := r.heardOf(master)
+	return fmt.Sprintf("it is new in its place, which %d of the other masters have on record and %d must first", heard, needed)
 }
 
 // hasRecorded tells whether a master was last seen to record the present member at another place.
@@ -228,37 +198,24 @@ func (r *Roster) hasRecorded(i, master int) bool {
 	return s != nil && s.present() && s.marker.Set == r.set && r.joined.Fits(s.marker.Joined) && s.marker.Joined.Who(master) == r.joined.Who(master)
 }
 
-// heardOf counts the other masters that have recorded the member at a place.
-func (r *Roster) heardOf(master int) int {
-	return r.count(func(i int, _ *view) bool { return i != master && r.hasRecorded(i, master) })
+// heardOf counts the other masters that have recorded the member at a place, and returns the number that must: so
+// many that each quorum of the list before has one of them. A process that has the list before without the operator's
+// knowledge is possible in a promotion only. Elsewhere those suffice that can record it.
+func (r *Roster) heardOf(master int) (heard, needed int) {
+	heard = r.count(func(i int, _ *view) bool { return i != master && r.hasRecorded(i, master) })
+	needed = min(r.masters-1, quorum.Intersecting(r.masters))
+	if !r.moves(master) {
+		needed = min(needed, r.count(func(i int, s *view) bool {
+			return i != master && s.present() && s.marker.Set == r.set && s.marker.Run == s.run
+		}))
+	}
+	return heard, needed
 }
 
-// mustHear returns the number of other masters that must have recorded it. Masters that forgot
-// together with it need not. But one of several may soon get its record back from a process with a
-// sighting. It must have been read without a record for as long as such a process may wait. Time
-// alone does not count: this process may have stood still meanwhile, and knows only what it read
-// before.
-func (r *Roster) mustHear(master int) int {
-	if r.moves(master) {
-		return r.othersThatTell()
-	}
-	remember, hopeful := 0, 0
-	for i := range r.masters {
-		s := r.views[Place{i, 0}]
-		forgot := s != nil && (s.absent() || s.present() && s.marker.Set == r.set && s.marker.Run != s.run)
-		switch {
-		case i == master:
-		case !forgot:
-			remember++
-		case s.asked.Sub(s.since) < r.limits.Hold():
-			hopeful++
-		}
-	}
-	if remember > 0 {
-		// rule: a join does not count without masters that have just forgotten
-		remember += hopeful
-	}
-	return min(r.othersThatTell(), remember)
+// isOnRecord tells whether enough of the others have recorded the member at a place.
+func (r *Roster) isOnRecord(master int) bool {
+	heard, needed := r.heardOf(master)
+	return heard >= needed
 }
 
 // Acceptable returns an error if a server must not become the master at place i. The server
@@ -279,40 +236,83 @@ func (r *Roster) Acceptable(i int, run, text string) error {
 	return nil
 }
 
-// Replaceable returns an error if the remaining masters cannot carry a replacement at place i.
-func (r *Roster) Replaceable(i int) error {
+// Replace makes a server join at place i, as a reload names it. After the last place, there is one more master. It
+// returns the resulting members, or an error if nothing may be changed now.
+func (r *Roster) Replace(i int, name, run string, now time.Time) (Joined, error) {
+	m := r.member(i)
+	isMember := m.Name == members.PlainName(name) || run != "" && m.Run == members.ShortRun(run) // another process has made the same change
+	if !r.joined.Has(i) || !isMember {
+		if err := r.changeable(i, max(r.masters, i+1), now); err != nil {
+			return Joined{}, err
+		}
+		r.join(i, name, run, now)
+	}
+	return Joined{r.epoch, r.joined}, nil
+}
+
+// fewest is the number of masters below which none is removed: of two, none may fail.
+const fewest = 3
+
+// Remove takes place i, the last one, from the masters.
+func (r *Roster) Remove(i int, now time.Time) (Joined, error) {
+	if r.joined.Has(i) {
+		if i != r.masters-1 || i < fewest {
+			return Joined{}, fmt.Errorf("of the %d lock masters on record only the last can be removed, and %d must stay", r.masters, fewest)
+		}
+		if err := r.changeable(i, r.masters-1, now); err != nil {
+			return Joined{}, err
+		}
+		r.of(i).before = ""
+		r.change(i, members.Member{Removed: true}, now)
+	}
+	return Joined{r.epoch, r.joined}, nil
+}
+
+// changeable returns an error if the server at place i cannot change now, so that there are so many masters. One change
+// comes at a time: when MaxQuarantine is over since the last one, and all others vote that are reached and have it on
+// record.
+func (r *Roster) changeable(i, masters int, now time.Time) error {
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
 	}
-	if _, changing := r.joined.Changing(); changing {
-		return errors.New("the number of lock masters is being changed; replace a master when that is over")
+	if i > r.masters {
+		return fmt.Errorf("there are %d lock masters on record: reload with these, and then add one", r.masters)
 	}
-	if i >= r.masters {
-		return fmt.Errorf("%s is not one of the %d masters on record yet; reload with the masters on record, and then with this list", r.names(i), r.masters)
+	// rule: OneChangeAtATime: the next change waits for MaxQuarantine
+	next := r.nextChange()
+	if now.Before(next) {
+		return fmt.Errorf("the lock masters were changed less than max_quarantine ago; the next change may come at %s", next.UTC().Format(time.RFC3339))
 	}
-	stay, recording := (r.VotingIn(0) &^ (1 << i)).Len(), (r.FillableIn(0) &^ (1 << i)).Len()
-	needed := quorum.Size(r.masters)
-	switch {
-	case recording < needed:
-		return fmt.Errorf("%d of the remaining masters can record the replacement now, and a majority of %d is needed", recording, needed)
-	case stay < needed && r.VotingIn(0).Len() >= needed:
-		// A dead master may be replaced while others are in quarantine. A master whose vote is
-		// needed may not.
-		return fmt.Errorf("%d of the remaining masters vote now, and a majority of %d is needed; wait until their quarantine is over", stay, needed)
+	voting, needed := 0, quorum.Size(masters)
+	for j := range r.masters {
+		s := r.views[Place{j, 0}]
+		switch {
+		case j == i || s == nil || s.told.State == Unreachable:
+		case s.told.State != Voting || !r.isUpToDate(s.marker):
+			return fmt.Errorf("%s does not vote, and one lock master changes at a time; wait until it votes", r.names(j))
+		default:
+			voting++
+		}
+	}
+	if voting < needed {
+		return fmt.Errorf("%d of the other masters vote now, and a majority of %d is needed", voting, needed)
 	}
 	return nil
 }
 
-// Replace makes a server join at place i, as a reload names it. It returns the resulting
-// members.
-func (r *Roster) Replace(i int, name, run string) Joined {
-	m := r.member(i)
-	if m.Name == members.PlainName(name) || run != "" && m.Run == members.ShortRun(run) {
-		return Joined{r.epoch, r.joined} // another process has made the same replacement
+// TellAll is the operator's rule. Without it two processes could count different servers for longer than a new one waits.
+const TellAll = "give every proxy the present list of masters within max_quarantine minus the longest TTL, or stop it; where you can, stop a replaced server first"
+
+// nextChange returns when the operator may change the masters again, if all vote then. It is zero if they never changed.
+func (r *Roster) nextChange() time.Time {
+	if r.learned.IsZero() {
+		return r.learned
 	}
-	r.join(i, name, run)
-	return Joined{r.epoch, r.joined}
+	return r.learned.Add(r.limits.Apart(r.limits.MaxQuarantine))
 }
+
+// Asks tells whether a place must have streams: its server is one of the masters on record. All others may be left (Left).
+func (r *Roster) Asks(i int) bool { return r.set == "" || r.joined.Has(i) }
 
 // Joined is the members in an epoch.
 type Joined struct {
@@ -324,7 +324,8 @@ type Joined struct {
 // the number that must. overtaken says that meanwhile another process has made another server
 // join.
 func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
-	return r.heardOf(i), quorum.Size(r.masters), !slices.Equal(r.joined, j.members)
+	n, _ = r.heardOf(i)
+	return n, quorum.Size(r.masters), !slices.Equal(r.joined, j.members)
 }
 
 // Left drops what was seen of the former master at a place.

@@ -22,7 +22,7 @@ func TestRosterWhichLossTakesAJoinBack(t *testing.T) {
 		{"x", Place{0, 0}, true}, // by a reload: the server before it goes away
 	} {
 		r := votingRoster(3, now)
-		r.Replace(0, "x", row.run)
+		r.Replace(0, "x", row.run, now)
 		joined := r.joined.Who(0)
 		r.Disconnected(row.lost, NotConnected, now)
 		if stays := r.joined.Who(0) == joined; stays != row.stays {
@@ -40,6 +40,7 @@ func TestRosterWhichServersJoin(t *testing.T) {
 		record members.List // on the others
 		own    members.List // on the server; nil: it has no marker
 		change func(*marker.Marker)
+		others string // "" or what has happened to all others
 		joins  bool
 	}{
 		"an unknown one":                                {record: three, own: three, joins: true},
@@ -51,6 +52,9 @@ func TestRosterWhichServersJoin(t *testing.T) {
 		"one that was replaced":                         {met: true, record: members.List{"2@x/x", "1", "1"}, own: three},
 		"one that was replaced by any server":           {met: true, record: members.List{"2@/x", "1", "1"}},
 		"the member of a newer list":                    {record: members.List{"2@x/x", "1", "1"}, own: members.List{"2@x/x", "1", "1"}, joins: true},
+		"one of all that restarted":                     {record: three, own: three, others: "restarted"},
+		"one without its data of all that restarted":    {record: three, others: "restarted"},
+		"one with old data of all that restarted":       {record: members.List{"2@a/x", "1", "1"}, own: three, others: "restarted", joins: true},
 	} {
 		r := votingRoster(3, now)
 		if !row.met {
@@ -70,6 +74,9 @@ func TestRosterWhichServersJoin(t *testing.T) {
 		for i := 1; i < 3; i++ {
 			m := r.views[Place{i, 0}].marker
 			m.Epoch, m.Joined = members.Read(row.record[0]).Epoch, row.record
+			if row.others == "restarted" {
+				r.Connected(Place{i, 0}, m.Run+"2", "", Replication{}, now)
+			}
 			r.shows(Place{i, 0}, m.String())
 		}
 		before := r.epoch
@@ -97,69 +104,66 @@ func TestRosterANamedMemberIsNotOutdatedByAnotherSet(t *testing.T) {
 	}
 }
 
-// A member that this process has met gets its marker although it has not seen it lately, if others
-// remember. One that it has not met may have joined a moment ago.
-func TestRosterAMetMemberNeedsNoHearing(t *testing.T) {
+// A member that this process has met is restarted. One that it has not met may be new: it waits until others have it
+// on record, and then for max_quarantine.
+func TestRosterAServerThatMayBeNewIsTakenForNew(t *testing.T) {
 	now := time.Now()
-	for _, met := range []bool{true, false} {
+	for _, row := range []struct {
+		met, recorded bool
+		writes        string
+	}{
+		{true, true, "0 lacking emptied 30s"},
+		{true, false, "0 lacking emptied 30s"},
+		{false, true, "0 all emptied 10m0s"},
+		{false, false, ""},
+	} {
 		r := votingRoster(3, now)
+		joined := members.List{"2@a/a", "1", "1"}
 		for i := range 3 {
 			m := r.views[Place{i, 0}].marker
-			m.Epoch, m.Joined = 2, members.List{"2@a/a", "1", "1"}
+			m.Epoch, m.Joined = 2, joined
 			r.shows(Place{i, 0}, m.String())
 		}
-		if !met {
-			r.of(0).sighting = sighting{}
+		if !row.met {
+			r.of(0).met = ""
 		}
 		p, later := Place{0, 0}, now.Add(2*time.Hour)
 		r.Connected(p, "a2", "", Replication{}, later)
 		r.Checked(p, "", false, later, later)
+		if !row.recorded { // it was, and one of the others has forgotten it
+			m := r.views[Place{1, 0}].marker
+			m.Epoch, m.Joined = 1, members.List{"1", "1", "1"}
+			r.shows(Place{1, 0}, m.String())
+		}
 		for i := range 3 {
 			r.keepsAsking(Place{i, 0}, later.Add(time.Minute))
 		}
-		if writes := r.plannedFor(0, later.Add(time.Minute)) != ""; writes != met {
-			t.Errorf("this process has met it: %v, and it gets a marker: %v", met, writes)
+		if got := r.plannedFor(0, later.Add(time.Minute)); got != row.writes {
+			t.Errorf("%+v: it writes %q", row, got)
 		}
 	}
 }
 
-// A Tick does not call for the next one while a master waits for others.
-func TestRosterAMasterThatWaitsCallsForNoTick(t *testing.T) {
-	now := time.Now()
-	r := votingRoster(3, now)
-	r.Disconnected(Place{2, 0}, NotConnected, now)
-	r.shows(Place{0, 0}, "")
-	r.of(0).sighting.at = now.Add(-time.Hour)
-	later := now.Add(time.Minute)
-	r.Tick(later, rosterLimits)
-	if r.Drain(); !r.of(0).stuck {
-		t.Fatal("it does not wait")
-	}
-	if r.Tick(later, rosterLimits); r.Drain().Changed {
-		t.Error("a Tick calls for the next one")
-	}
-}
-
-// The server before a promoted one may live on. So others must hear of it even if they have forgotten.
-func TestRosterWhoMustHearOfAPromotion(t *testing.T) {
+// The server before a promoted one may live on. So others must have it on record even if they have forgotten.
+func TestRosterWhoMustHaveAPromotionOnRecord(t *testing.T) {
 	now := time.Now()
 	for _, row := range []struct {
-		moves, foreign bool
-		want           int
-	}{{false, false, 0}, {true, false, 2}, {false, true, 1}} {
+		moves, foreign, stays bool
+		want                  int
+	}{{false, false, false, 0}, {true, false, false, 2}, {false, true, false, 0}, {false, false, true, 1}} {
 		r := votingRoster(3, now)
 		r.servers[0].Moves = row.moves
 		for i := 1; i < 3; i++ {
-			r.shows(Place{i, 0}, "")
+			if i == 1 || !row.stays {
+				r.shows(Place{i, 0}, "")
+			}
 		}
-		if row.foreign { // one of another set has not forgotten this one
+		if row.foreign {
 			r.Connected(Place{1, 0}, "b2", "", Replication{}, now)
-			r.shows(Place{1, 0}, r.another(1, func(m *marker.Marker) { m.Run = "b" }))
-			s := r.views[Place{2, 0}]
-			s.asked = s.since.Add(rosterLimits.Hold())
+			r.shows(Place{1, 0}, r.another(1, func(m *marker.Marker) { m.Run = "b2" }))
 		}
-		if got := r.mustHear(0); got != row.want {
-			t.Errorf("%+v: %d must hear of it", row, got)
+		if _, got := r.heardOf(0); got != row.want {
+			t.Errorf("%+v: %d must have it on record", row, got)
 		}
 	}
 }
@@ -206,23 +210,31 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 			r.Noted(Place{i, 0}, Standing{State: st}, now)
 		}
 	}
+	changed := func(before time.Duration) func(r *Roster) {
+		return func(r *Roster) {
+			r.limits = rosterLimits
+			r.learned = now.Add(-before)
+		}
+	}
 	for name, row := range map[string]struct {
 		change func(r *Roster)
 		place  int
 		why    string // "": it may be replaced
 	}{
-		"all vote":                         {func(*Roster) {}, 2, ""},
-		"no set":                           {func(r *Roster) { r.set = "" }, 2, "there is no set"},
-		"the number changes":               {func(r *Roster) { r.joined = members.List{"1", "1", "1", "2@d;1+"} }, 2, "the number of lock masters is being changed"},
-		"a place that does not count":      {func(*Roster) {}, 3, "not one of the 3 masters on record"},
-		"one can record it":                {func(r *Roster) { is(r, Voting, Unreachable, Voting) }, 2, "1 of the remaining masters can record the replacement"},
-		"its vote is needed":               {func(r *Roster) { is(r, Voting, Quarantined, Voting) }, 2, "1 of the remaining masters vote now"},
-		"others are in quarantine as well": {func(r *Roster) { is(r, Voting, Quarantined, Unreachable) }, 2, ""},
+		"all vote":                            {func(*Roster) {}, 2, ""},
+		"no set":                              {func(r *Roster) { r.set = "" }, 2, "there is no set"},
+		"a place that does not count":         {func(*Roster) {}, 4, "there are 3 lock masters on record"},
+		"it is dead":                          {func(r *Roster) { is(r, Voting, Voting, Unreachable) }, 2, ""},
+		"another one is dead":                 {func(r *Roster) { is(r, Voting, Unreachable, Voting) }, 2, "1 of the other masters vote now"},
+		"another one is in quarantine":        {func(r *Roster) { is(r, Voting, Quarantined, Voting) }, 2, "b does not vote"},
+		"another one lacks the last change":   {func(r *Roster) { r.epoch = 2 }, 2, "a does not vote"},
+		"the last change was a moment ago":    {changed(rosterLimits.Apart(rosterLimits.MaxQuarantine) - 1), 2, "less than max_quarantine ago"},
+		"the last change was long enough ago": {changed(rosterLimits.Apart(rosterLimits.MaxQuarantine)), 2, ""},
 	} {
 		r := votingRoster(3, now)
 		r.SetServer(3, Server{Name: "d"})
 		row.change(r)
-		switch err := r.Replaceable(row.place); {
+		switch _, err := r.Replace(row.place, "x", "x", now); {
 		case (err == nil) != (row.why == ""):
 			t.Errorf("%s: %v", name, err)
 		case err != nil && !strings.Contains(err.Error(), row.why):
@@ -243,10 +255,12 @@ func TestRosterTheSameReplacementIsMadeOnce(t *testing.T) {
 		{"y", "r2", true},
 		{"y", "", true},
 	} {
-		r := votingRoster(3, time.Now())
-		r.Replace(0, "x", "r1")
-		if j := r.Replace(0, row.name, row.run); (j.Epoch == 3) != row.anew {
-			t.Errorf("%s in run %q: epoch %d", row.name, row.run, j.Epoch)
+		now := time.Now()
+		r := votingRoster(3, now)
+		r.limits = rosterLimits
+		r.Replace(0, "x", "r1", now)
+		if j, err := r.Replace(0, row.name, row.run, now); (err != nil) != row.anew || err == nil && j.Epoch != 2 {
+			t.Errorf("%s in run %q: epoch %d, %v", row.name, row.run, j.Epoch, err)
 		}
 	}
 }

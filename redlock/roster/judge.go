@@ -92,9 +92,11 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case s.broken:
 		return no(Rejected, "%s", marker.Unreadable(s.text))
 	case r.set != "" && !r.joined.Has(p.Master):
-		return no(Starting, "it is not one of the %d masters on record; a reload with the present list adds one master at a time", r.masters)
+		return no(Starting, "it is not one of the %d masters on record: a reload that adds it makes it one, and a list that was not changed does not", r.masters)
 	case r.set == "":
 		return no(Starting, "no set of masters is known yet")
+	case r.outrun && (s.text == "" || m.Run != s.run):
+		return no(Starting, "it has no marker of its present run, and a later version of this program has taken over the masters: update this proxy")
 	case s.text == "":
 		return no(Starting, "its marker is missing%s", r.butFirst(p, s))
 	case m.Set != r.set:
@@ -113,8 +115,6 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Starting, "it has been restarted%s", r.butFirst(p, s))
 	case !r.isUpToDate(m):
 		return no(Starting, "it has not heard of epoch %d yet", r.epoch)
-	case r.joined.IsFrozen():
-		return no(Starting, "the number of masters is about to change")
 	case s.Replaced(m.ReplID):
 		return no(Starting, "it has been a replica of another server")
 	case m.DB != p.DB:

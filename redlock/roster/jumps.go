@@ -30,7 +30,7 @@ func (r *Roster) settleJumps(now time.Time) {
 		return // each jumped by another amount
 	case now.Sub(r.stood.at) <= standstillPause && by.with(r.stood.by).possible():
 		// The last of them may be seen a little after the others.
-	case r.counted(masters) < max(2, r.masters) || r.isSpared(masters):
+	case r.counted(masters) < max(2, r.masters):
 		return // a slow or unreachable master may not have jumped
 	default:
 		r.stood = standstill{now, by}
@@ -52,16 +52,6 @@ func (r *Roster) counted(masters map[int]bool) (n int) {
 		}
 	}
 	return n
-}
-
-// isSpared tells whether a connected master that does not count yet has not jumped.
-func (r *Roster) isSpared(jumped map[int]bool) bool {
-	for i := range r.joined {
-		if s := r.views[Place{i, 0}]; i >= r.masters && s != nil && s.connected && r.joined.Has(i) && !jumped[i] {
-			return true
-		}
-	}
-	return false
 }
 
 // jumpsOf returns the masters whose clock has just jumped, and the jump that all of them can

@@ -20,29 +20,23 @@ func TestRosterWhichJumpsAreAStandstill(t *testing.T) {
 	all := []jump{{0, minute, 0}, {1, minute, 0}, {2, minute, 0}}
 	for name, row := range map[string]struct {
 		masters int
-		fourth  string // its stage, if there is a fourth place on record
+		fourth  string // a fourth place on record, if there is one
 		change  func(r *Roster)
 		jumps   []jump
 		still   bool // this process stood still
 	}{
-		"all by the same":             {masters: 3, jumps: all, still: true},
-		"all within the tolerance":    {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(time.Minute + ClockTolerance), 0}, {2, minute, 0}}, still: true},
-		"all, each by another amount": {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(2 * time.Minute), 0}, {2, by(3 * time.Minute), 0}}},
-		"one by less":                 {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(time.Second), 0}, {2, minute, 0}}},
-		"one by more":                 {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(time.Hour), 0}, {2, minute, 0}}},
-		"the only one":                {masters: 1, jumps: []jump{{0, minute, 0}}},
-		"one is seen once more":       {masters: 3, jumps: append([]jump{{0, minute, time.Second}}, all...), still: true},
-		"one then jumps by more":      {masters: 3, jumps: append([]jump{{0, by(time.Hour), time.Second}}, all...)},
-		"one then jumps by less":      {masters: 3, jumps: append([]jump{{0, by(time.Second), time.Second}}, all...)},
-		"one jumps again later":       {masters: 3, jumps: append([]jump{{0, minute, standstillPause + 1}}, all...)},
-		"not the one that is added":   {masters: 3, fourth: "2@d;1+", jumps: all},
-		"also the one that is added":  {masters: 3, fourth: "2@d;1+", jumps: append([]jump{{3, minute, 0}}, all...), still: true},
-		"the one that is added is away": {masters: 3, fourth: "2@d;1+", jumps: all, still: true,
-			change: func(r *Roster) { r.Disconnected(Place{3, 0}, NotConnected, now) }},
-		"the one that is added was never reached": {masters: 3, fourth: "2@d;1+", jumps: all, still: true,
-			change: func(r *Roster) { delete(r.views, Place{3, 0}) }},
-		"not one that was removed":                {masters: 3, fourth: "2@d;1.", jumps: all, still: true},
-		"one that was removed, by another amount": {masters: 3, fourth: "2@d;1.", jumps: append([]jump{{3, by(time.Hour), 0}}, all...), still: true},
+		"all by the same":                         {masters: 3, jumps: all, still: true},
+		"all within the tolerance":                {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(time.Minute + ClockTolerance), 0}, {2, minute, 0}}, still: true},
+		"all, each by another amount":             {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(2 * time.Minute), 0}, {2, by(3 * time.Minute), 0}}},
+		"one by less":                             {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(time.Second), 0}, {2, minute, 0}}},
+		"one by more":                             {masters: 3, jumps: []jump{{0, minute, 0}, {1, by(time.Hour), 0}, {2, minute, 0}}},
+		"the only one":                            {masters: 1, jumps: []jump{{0, minute, 0}}},
+		"one is seen once more":                   {masters: 3, jumps: append([]jump{{0, minute, time.Second}}, all...), still: true},
+		"one then jumps by more":                  {masters: 3, jumps: append([]jump{{0, by(time.Hour), time.Second}}, all...)},
+		"one then jumps by less":                  {masters: 3, jumps: append([]jump{{0, by(time.Second), time.Second}}, all...)},
+		"one jumps again later":                   {masters: 3, jumps: append([]jump{{0, minute, standstillPause + 1}}, all...)},
+		"not one that was removed":                {masters: 3, fourth: "2-", jumps: all, still: true},
+		"one that was removed, by another amount": {masters: 3, fourth: "2-", jumps: append([]jump{{3, by(time.Hour), 0}}, all...), still: true},
 	} {
 		for range 20 { // jumps are compared in a random order
 			r := votingRoster(row.masters, now)

@@ -138,8 +138,9 @@ type world struct {
 	trace    func(string)
 	promoted *toyServer // the master before a promotion
 	tokens   tokens
-	agreed   bool          // in the end all processes were told one number
-	numbers  map[int64]int // how many masters there were, by the epoch in which a process first knew it
+	operated bool          // the operator gives the processes other servers
+	changed  time.Duration // when all processes have the present list, or are stopped
+	changes  int           // of the number of masters
 }
 
 type event struct {
@@ -189,7 +190,7 @@ func (w *world) latency() time.Duration {
 }
 
 func newWorld(seed uint64, skip map[int]bool) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, skip: skip, sets: map[string]bool{}, numbers: map[int64]int{}}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, skip: skip, sets: map[string]bool{}}
 	w.masters = []int{3, 3, 3, 3, 5, 5, 2, 4}[w.rng.IntN(8)] // a single master cannot learn of longer TTLs from others
 	if w.resizes() && w.rng.IntN(2) == 0 {
 		w.masters = 4 // a quorum of three and one of five need not meet
@@ -199,14 +200,8 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	if w.rng.IntN(10) == 0 {
 		w.limits.MaxQuarantine = longQuarantine
 	}
-	if w.losesChanges() {
-		w.masters, w.longs = 3, math.MaxInt // two masters forget at once there, and with them longer TTLs
-	}
 	if w.hasStory() {
 		w.masters, w.longs = 3, math.MaxInt
-		if w.story() == lateContradiction || w.story() == lateForget {
-			w.masters = 4
-		}
 	}
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
@@ -239,19 +234,9 @@ func (w *world) live() {
 	}
 	end += time.Second
 	w.after(end, w.makePeace)
-	if w.resizes() && !w.hasStory() && !w.losesChanges() {
-		// Processes with an old list lived a little longer, and their operators may have contradicted
-		// the record. Now they learn it.
-		end += 3 * time.Second
-		w.after(end, w.makePeace)
-	}
-	rest := w.limits.MaxQuarantine + w.limits.Hold() + worldSlack
+	rest := w.limits.MaxQuarantine + w.limits.RestartDelay + worldSlack
 	w.after(end+rest, func() {
 		w.judgePeace()
-		if w.resizes() && !w.divided && w.wrong == "" {
-			w.agreeOnNumber()
-			return
-		}
 		if w.resizes() || w.divided || w.moves || w.tokens.step > 1 || w.rng.IntN(4) > 0 {
 			w.queue = nil
 			return
@@ -293,6 +278,8 @@ type process struct {
 	// nextToken is above all tokens that the process has read. 0: it has asked for none.
 	nextToken int64
 	lastBeat  time.Time
+	// granted is when it last counted enough votes for a lock, by database.
+	granted map[int]time.Duration
 	// told are the longest TTLs that servers told it, and when each was told last.
 	told map[time.Duration]time.Duration
 }
@@ -310,7 +297,7 @@ func (p *process) knows(ttl time.Duration) bool {
 
 func (w *world) startProcess(fresh bool) *process {
 	w.started++
-	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), names: slices.Clone(w.names), cut: make([]bool, w.masters), dbs: w.dbs, told: map[time.Duration]time.Duration{}}
+	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), names: slices.Clone(w.names), cut: make([]bool, w.masters), dbs: w.dbs, told: map[time.Duration]time.Duration{}, granted: map[int]time.Duration{}}
 	if w.seed%4 == 1 && !w.hasStory() && (w.seed/4+uint64(w.started))%2 == 0 {
 		p.dbs = 1 // its locks are in database 0, and others may have some elsewhere
 	}
@@ -369,9 +356,6 @@ func (p *process) resume() {
 func (p *process) drain() {
 	news := p.r.Drain()
 	p.version, p.witness = news.Version, news.Witnessed
-	if p.masters != 0 && p.masters != news.Masters {
-		p.w.numbers[p.r.epoch] = news.Masters
-	}
 	p.masters = news.Masters
 	for _, n := range news.Notices {
 		if p.w.trace == nil {
@@ -458,6 +442,7 @@ type toyStream struct {
 	p      *process
 	place  Place
 	up     bool
+	left   bool // its place was removed from the list
 	gen    int
 	server *toyServer
 	run    string
@@ -481,6 +466,9 @@ type toyStream struct {
 // dial opens a connection, or tries again later.
 func (s *toyStream) dial() {
 	p, w := s.p, s.p.w
+	if s.left {
+		return
+	}
 	server := p.route[s.place.Master]
 	run := server.run
 	if !server.up || p.cut[s.place.Master] {
@@ -492,7 +480,7 @@ func (s *toyStream) dial() {
 	repl := server.repl
 	w.after(w.latency(), func() {
 		p.do(func() {
-			if server != p.route[s.place.Master] || server.run != run || !server.up || p.cut[s.place.Master] {
+			if s.left || server != p.route[s.place.Master] || server.run != run || !server.up || p.cut[s.place.Master] {
 				s.dial()
 				return
 			}
@@ -668,7 +656,7 @@ func (p *process) askFor(long bool, first int) {
 	w := p.w
 	b := &ballot{p: p, db: w.rng.IntN(p.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay, masters: p.r.masters}
 	if long {
-		b.ttl = w.between(w.limits.RestartDelay, w.limits.MaxQuarantine).Truncate(time.Second)
+		b.ttl = w.between(w.limits.RestartDelay, w.longestTTL()).Truncate(time.Second)
 	}
 	for i := range b.masters {
 		s := p.stream(Place{i, b.db})
@@ -696,6 +684,7 @@ func (b *ballot) vote(master, memory int) {
 	if len(b.votes) < needed {
 		return
 	}
+	b.p.granted[b.db] = w.now
 	if b.grant == nil {
 		b.grant = &grant{by: b.p.name, db: b.db, began: b.began, ends: b.began + b.ttl, long: b.ttl > w.limits.RestartDelay, needed: needed}
 		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.ends <= w.now })
@@ -726,7 +715,7 @@ func (w *world) begins(set string, masters int) {
 		return g.long && !slices.ContainsFunc(w.procs, func(p *process) bool { return p.knows(g.ends - g.began) })
 	})
 	for _, s := range w.full[min(masters, len(w.full)):] {
-		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run && m.Joined.IsStaged() && s.place < m.Joined.Counting() {
+		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run && m.Joined.IsResized() && s.place < m.Joined.Counting() {
 			w.log("THE END: a set of %d masters begins beside one of %d", masters, m.Joined.Counting())
 			w.divided = true
 			return

@@ -46,11 +46,6 @@ const (
 	otherServer
 	lostReload
 	resize
-	lostResize
-	lateContradiction
-	lateLock
-	lateForget
-	lateTell
 	lateMend
 	swapBack
 )
@@ -58,7 +53,7 @@ const (
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision", "a master forgets what the next number granted", "a master forgets what the number before granted", "a master is mended by what was read long ago", "SWAPDB, and back later"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "a master is mended by what was read long ago", "SWAPDB, and back later"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -72,12 +67,8 @@ func (w *world) drawFaults() {
 	case w.losesPower():
 		w.moves = false
 		kinds = []int{int(powerLoss), int(powerLoss), int(startAnother), int(restartOne), int(stopOne), kinds[0], w.rng.IntN(int(cutOff) + 1)}
-	case w.losesChanges():
-		w.moves = false
-		w.addFault(at, lostResize)
-		return
 	case w.resizes():
-		w.moves = false
+		w.moves, w.operated = false, true
 		kinds = append(kinds, int(resize), int(resize), int(resize), int(resize), int(resize))
 	case w.moves:
 		kinds = append(kinds, int(promote), int(promote))
@@ -85,6 +76,7 @@ func (w *world) drawFaults() {
 		// Masters that forget meanwhile would look like other servers.
 		kinds = []int{int(cutOff), int(standStill), int(startAnother), int(restartOne), int(stopOne), int(save), int(split), int(otherServer)}
 	case w.rng.IntN(8) == 0:
+		w.operated = true
 		w.addFault(at, lostReload)
 		return
 	case w.rng.IntN(4) == 0:
@@ -93,6 +85,7 @@ func (w *world) drawFaults() {
 	if w.hasTokens() && !slices.Contains(kinds, int(otherServer)) {
 		kinds = append(kinds, int(crashOld), int(crashEmpty), int(flushAll), int(flushDB), int(restartOne), int(save), int(powerLoss))
 	}
+	w.operated = w.operated || !w.moves && (slices.Contains(kinds, int(reload)) || slices.Contains(kinds, int(otherServer)))
 	if w.limits.MaxQuarantine == longQuarantine {
 		at = 12 * time.Second
 	}
@@ -113,10 +106,7 @@ func (w *world) addFault(at time.Duration, kind faultKind) {
 		f.lasts = w.between(2*time.Second, 12*time.Second)
 	}
 	if kind == lostReload {
-		f.lasts = 2*w.limits.Hold() + 2*w.limits.MaxQuarantine
-	}
-	if kind == lostResize {
-		f.lasts = 5 * w.resizeLasts()
+		f.lasts = 3 * w.limits.MaxQuarantine
 	}
 	if w.hasStory() {
 		f.lasts = w.storyLasts()
@@ -208,18 +198,6 @@ func (w *world) strike(i int, f fault) {
 		if p != nil {
 			w.resize(p, f)
 		}
-	case lostResize:
-		if p != nil {
-			w.lostResize(p, f)
-		}
-	case lateContradiction:
-		w.lateContradiction(f)
-	case lateLock:
-		w.lateLock(f)
-	case lateForget:
-		w.lateForget(f)
-	case lateTell:
-		w.lateTell(f)
 	case lateMend:
 		w.lateMend(f)
 	case swapBack:
@@ -280,7 +258,11 @@ func (w *world) cut(p *process, place int, lasts time.Duration) {
 			s.breaks(w.between(10*time.Millisecond, 2*time.Second))
 		}
 	}
-	w.after(lasts, func() { p.cut[place] = false })
+	w.after(lasts, func() {
+		if place < len(p.cut) {
+			p.cut[place] = false
+		}
+	})
 }
 
 func name(p *process) string {
@@ -378,6 +360,7 @@ func (w *world) otherServer(s *toyServer, f fault) {
 		w.names[s.place] = n.name
 	}
 	p := w.startProcess(false)
+	w.tells(func(q *process) { w.follows(q, s.place, n) })
 	if f.what%3 == 0 {
 		return
 	}
@@ -387,6 +370,52 @@ func (w *world) otherServer(s *toyServer, f fault) {
 			w.cut(q, (s.place+1)%w.masters, lasts)
 		} else {
 			w.cut(q, (s.place+2)%w.masters, lasts)
+		}
+	}
+}
+
+// tells has the operator give the present list to all processes, by reloads, or stop them, in time. A process is
+// stopped only when others know of a jump that it saw.
+func (w *world) tells(follow func(*process)) {
+	w.changed = w.now + w.tellsIn()
+	for _, p := range w.procs {
+		w.after(w.between(0, w.tellsIn()), func() { p.do(func() { follow(p) }) })
+	}
+	w.after(w.tellsIn(), w.stopsOld)
+}
+
+// follows reloads a process with another server in a place, if the present list still has it.
+func (w *world) follows(p *process, place int, n *toyServer) {
+	if place < len(w.at) && n == w.at[place] {
+		p.replace(place, n)
+	}
+}
+
+// tellsIn is how long the operator may take: MaxQuarantine less the longest TTL, the time that a process takes to get a
+// reply from the masters, and what a ballot takes.
+func (w *world) tellsIn() time.Duration {
+	return w.limits.MaxQuarantine - w.longestTTL() - w.limits.MasterTimeout - time.Duration(2*w.limits.ClockDrift*float64(w.limits.MaxQuarantine))
+}
+
+// longestTTL is the longest TTL that clients ask for. Where the operator changes the list, it leaves time for that.
+func (w *world) longestTTL() time.Duration {
+	if w.operated {
+		return w.limits.MaxQuarantine / 2
+	}
+	return w.limits.MaxQuarantine
+}
+
+// stopsOld stops the processes that do not have the present list, and starts others in their place.
+func (w *world) stopsOld() {
+	for _, p := range slices.Clone(w.procs) {
+		switch {
+		case slices.Equal(p.route, w.at):
+		case w.isWitness(p):
+			w.after(100*time.Millisecond, w.stopsOld)
+		default:
+			w.log("%s is stopped, because it has an old list", p.name)
+			p.stop()
+			w.startProcess(false)
 		}
 	}
 }
@@ -401,9 +430,12 @@ func (w *world) newServer(place int) *toyServer {
 	return n
 }
 
-// reload makes a process replace the server at a place, by a new one or by an earlier one of the
-// place. Some of the other processes follow.
+// reload makes a process that has the present list replace the server at a place, by a new one or by an earlier one of
+// the place. The others follow.
 func (w *world) reload(p *process, place int, f fault) {
+	if w.now < w.changed || !slices.Equal(p.route, w.at) {
+		return
+	}
 	n := w.newServer(place)
 	for _, s := range w.all {
 		if f.what%4 == 0 && s.place == place && s != w.at[place] && s.up {
@@ -417,17 +449,7 @@ func (w *world) reload(p *process, place int, f fault) {
 		return
 	}
 	w.at[place], w.names[place], w.full[place] = n, n.name, n
-	for i, q := range w.procs {
-		if q != p && (f.who>>i)&3 != 3 {
-			w.after(w.between(0, 4*time.Second), func() {
-				q.do(func() {
-					if place < len(w.at) && n == w.at[place] { // the present list still has this server
-						q.replace(place, n)
-					}
-				})
-			})
-		}
-	}
+	w.tells(func(q *process) { w.follows(q, place, n) })
 }
 
 // lostReload replaces the server at a place. A process that reaches only half of the others does not
@@ -439,18 +461,13 @@ func (w *world) lostReload(p *process, place int, f fault) {
 	}
 	far, near := others[:(w.masters-1)/2], others[(w.masters-1)/2:]
 	forget := near[:1+f.what>>8%len(near)]
-	q := w.startProcess(false)
-	n, replaces := w.newServer(place), w.between(w.limits.Watch(), 3*time.Second)
-	forgets := replaces + w.between(0, 2*w.limits.Hold())
+	q, replaces := w.startProcess(false), w.between(w.limits.Watch(), 3*time.Second)
+	forgets := replaces + w.between(0, w.limits.MaxQuarantine)
 	for _, i := range far {
 		w.cut(p, i, f.lasts)
 	}
 	w.cutOthers(p, near[len(forget):], f.lasts)
-	w.after(replaces, func() {
-		if q.replace(place, n) {
-			w.at[place], w.names[place] = n, n.name
-		}
-	})
+	w.after(replaces, func() { w.reload(q, place, f) })
 	if f.what&3 != 0 {
 		p.standStill(forgets+w.between(0, time.Second), f.what&3 == 1)
 	}
@@ -511,11 +528,11 @@ func (p *process) replace(place int, n *toyServer) bool {
 		p.w.log("%s: %v", p.name, err)
 		return false
 	}
-	if err := p.r.Replaceable(place); err != nil {
+	j, err := p.r.Replace(place, n.name, n.run, p.now())
+	if err != nil {
 		p.w.log("%s: %v", p.name, err)
 		return false
 	}
-	j := p.r.Replace(place, n.name, n.run)
 	p.w.log("%s replaces %s by %v in epoch %d", p.name, p.names[place], n, j.Epoch)
 	p.drain()
 	p.agree(place, n, j, 100)
@@ -579,28 +596,15 @@ func (w *world) makePeace() {
 	w.log("PEACE")
 	w.peace = true
 	away := w.rng.IntN(w.masters - quorum.Size(w.masters) + 1)
-	if w.resizes() {
-		away = 0
-		w.takeRecord()
-	}
 	for _, p := range slices.Clone(w.procs) {
 		clear(p.cut)
 		if p.paused {
 			p.resume()
 		}
-		if n := min(len(p.names), len(w.names)); !slices.Equal(p.names[:n], w.names[:n]) || n < len(w.names) && (!w.resizes() || n < quorum.Size(len(w.names))) {
+		if !w.moves && !slices.Equal(p.route, w.at) {
 			w.restartWithPresentList(p)
 			continue
 		}
-		if w.resizes() && w.contradicts(p) {
-			w.restartWithPresentList(p)
-			continue
-		}
-		if w.resizes() && p.r.set == "" && len(p.names) != len(w.names) { // it was started before its list was on record
-			w.restartWithPresentList(p)
-			continue
-		}
-		p.r.wanted = 0 // the last words of operators are not heard any more
 		for i := range min(len(w.at), len(p.names)) {
 			p.route[i] = w.at[i]
 		}
@@ -702,6 +706,9 @@ func (w *world) restartWithPresentList(p *process) {
 	})
 }
 
+// grantsWithin is how long a process may take for a lock in each database. It asks for one every few hundred ms.
+const grantsWithin = 6 * time.Second
+
 // judgePeace checks that every process can grant locks. It excepts masters that had forgotten and
 // got markers of different sets, if no quorum of one set is up, because only the operator can tell
 // those apart. It also excepts masters that all restarted, if a marker of the present names another server
@@ -724,17 +731,8 @@ func (w *world) judgePeace() {
 		return
 	}
 	for _, p := range w.procs {
-		if m, ok := marker.Parse(w.at[0].texts[0]); ok && w.resizes() && m.Set != p.r.set && m.Members != len(p.names) {
-			continue // a set of another number than on its list has begun, and only a reload tells it
-		}
 		for db := range p.dbs {
-			votes := 0
-			for i := range p.r.masters {
-				if s := p.r.views[Place{i, db}]; s != nil && s.told.State == Voting {
-					votes++
-				}
-			}
-			if votes < quorum.Size(p.r.masters) {
+			if w.now-p.granted[db] > grantsWithin {
 				w.wrong = fmt.Sprintf("%s cannot grant locks in database %d after a long peace: %s", p.name, db, p.r.Status(p.now()).String())
 				w.log("%s", w.wrong)
 				return

@@ -18,7 +18,7 @@ import (
 const tokenWorlds = 1_000_000
 
 func (w *world) hasTokens() bool {
-	return w.seed >= tokenWorlds && w.seed < powerWorlds || w.resizes() && !w.hasStory() && w.seed%2 == 0
+	return w.seed >= tokenWorlds && w.seed < powerWorlds || w.resizes() && w.seed%2 == 0
 }
 
 // powerWorlds is the seed from which on all masters of a world lose power again and again, while
@@ -59,7 +59,7 @@ func (w *world) hurryTokens() {
 		least = min(1, least)
 	}
 	for i, f := range w.faults {
-		if f.kind == resize || f.kind == lostResize {
+		if f.kind == resize {
 			continue
 		}
 		kinds := []faultKind{crashEmpty, crashOld, flushAll, flushDB, save, restartOne}

@@ -17,7 +17,6 @@ type Write struct {
 	Marker marker.Marker
 	Kind   Kind
 	Turn   bool          // EditAll: it also turns the record of the longest TTL
-	Raise  bool          // EditAll: it also raises the longest TTL and the token to those of Marker
 	jump   time.Duration // the jump of its clock that this writes down
 	Cause  Amnesia       // zero if nothing was forgotten
 	Reason string        // for the log, if there is a cause
@@ -49,7 +48,6 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	}
 	r.settleJumps(now)
 	r.adopt(now)
-	r.resize(now)
 	var marks []Write
 	if r.set == "" {
 		marks = r.found(now)
@@ -79,7 +77,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 // databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	s := r.views[p]
-	if s == nil || !s.read || p.DB >= marker.Databases || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
+	if s == nil || r.outrun || !s.read || p.DB >= marker.Databases || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
 		return Write{}, false
 	}
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now) {
@@ -102,10 +100,10 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	longest, known := r.covers(p, m.Cause, m.Marker.Before, now)
 	// rule: a database that was flushed is not taken for a new one
 	m.Marker.Quarantine = r.limits.Quarantine(longest)
-	// rule: what was not learned is the cap, on record, too
+	// rule: CapOnRecord: what was not learned is the cap, on record, too
 	m.Marker.Before = max(m.Marker.Before, longest) // or the next one that forgets would learn less from this marker
 	// rule: a master that forgot learns the last token
-	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now)
+	m.Marker.Token = r.tokenLearned(p, m.Cause, s.forgotAt(), now)
 	return m, known
 }
 
@@ -180,8 +178,7 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 		m.Marker.Quarantine = max(own.Quarantine, r.limits.Quarantine(m.Marker.Before))
 		return m, true
 	case !r.isUpToDate(own) || own.ReplID != s.ID:
-		// rule: masters of another number take over TTLs and tokens
-		m.Kind, m.Raise = EditAll, !own.Joined.SameStages(r.joined)
+		m.Kind = EditAll
 		return m, p.DB == 0 || r.isUpToDate(r.views[Place{p.Master, 0}].marker) // database 0 may have been flushed and written anew meanwhile
 	case p.DB == 0 && r.fresh && own.Since != 0 && r.isUnused(now):
 		// The set was begun by a process that was not told that it is new.
@@ -212,7 +209,13 @@ func (r *Roster) learnsLess(p Place, s *view, now time.Time) bool {
 // covers returns the longest TTL of what a place may have forgotten. It returns false if
 // others are about to say more.
 func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time) (time.Duration, bool) {
-	forgot := r.forgotAt(p)
+	s := r.views[p]
+	if p.DB == 0 && r.isNew(p, s) {
+		// rule: NewServerQuarantined: a new server waits for MaxQuarantine
+		longest = r.limits.MaxQuarantine
+		return longest, true
+	}
+	forgot := s.forgotAt()
 	since := forgot
 	// A ballot that raises the longest TTL may have been under way when it forgot.
 	// rule: a longer TTL that may be about to be granted is waited for
@@ -225,11 +228,11 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 		patience = r.limits.JumpPatience() + 2*BeatLength
 	}
 	switch {
-	case cause != ClockJumped && waited >= r.limits.MaxQuarantine && !r.hasJoined(p, r.views[p]):
+	case cause != ClockJumped && waited >= r.limits.MaxQuarantine:
 		longest = 0 // everything it forgot has ended while it could not be written to
 	case told < r.masters-1 && waited < patience:
 		return 0, false
-	case told < enough && waited < r.limits.RestartDelay && cause != ClockJumped && !r.losesSight(p, now):
+	case told < enough && waited < r.limits.RestartDelay && cause != ClockJumped:
 		return 0, false // masters that know may come back
 	case !r.tells(told):
 		longest = r.limits.MaxQuarantine
@@ -237,28 +240,10 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 	return longest, true
 }
 
-// forgotAt returns until when a place may have forgotten what it granted, or the server before one
-// that joined voted.
-func (r *Roster) forgotAt(p Place) time.Time {
-	forgot := r.views[p].forgotAt()
-	if heard := r.heardSince(p.Master); heard.After(forgot) {
-		return heard
-	}
-	return forgot
-}
-
 // tells tells whether that many other masters know every TTL that was granted. It is false
 // until this process has once read enough records together. Until then an unreachable master
-// may know of a longer TTL, or a master that has forgotten may have known of one. While the number of
-// masters changes, another process may grant by the next number already, and of a quorum of five
-// masters, two of four need not have one. So a quorum must tell, and just before the change nobody.
-func (r *Roster) tells(told int) bool {
-	need := r.othersThatTell()
-	if _, changing := r.joined.Changing(); changing {
-		need = min(r.masters-1, quorum.Size(r.masters))
-	}
-	return told >= need && r.recalls && !r.joined.IsFrozen()
-}
+// may know of a longer TTL, or a master that has forgotten may have known of one.
+func (r *Roster) tells(told int) bool { return told >= r.othersThatTell() && r.recalls }
 
 // remembers tells whether a master's database 0 says four things: its marker is its own, this run
 // of it belongs to this set, it is at its place, and it is still the member there.
@@ -294,7 +279,7 @@ func (r *Roster) contested(p Place) bool {
 		case q.DB != 0 || !s.present():
 		case m.Set == r.set:
 			forgotten = false
-		case (m.Members == r.masters || m.Members == len(r.servers)) && !m.Joined.IsStaged() && m.Member == q.Master+1:
+		case (m.Members == r.masters || m.Members == len(r.servers)) && !m.Joined.IsResized() && m.Member == q.Master+1:
 			return true
 		}
 	}
@@ -302,16 +287,21 @@ func (r *Roster) contested(p Place) bool {
 }
 
 // tellAll returns the number of remembering masters that together know every TTL granted. A
-// lock on a quorum has raised the longest TTL on a quorum.
-func (r *Roster) tellAll() int { return quorum.Intersecting(r.masters) }
+// lock on a quorum has raised the longest TTL on a quorum. The lock may be from before the last master was removed.
+func (r *Roster) tellAll() int {
+	// rule: EarlierListTells: the masters that tell are in each quorum of one master more, too
+	more := 1
+	return min(r.masters, quorum.Intersecting(r.masters+more))
+}
 
 // othersThatTell is tellAll without the master in question.
 func (r *Roster) othersThatTell() int { return min(r.masters-1, r.tellAll()) }
 
-// readSince counts the other masters whose marker, or lack of one, was read after since.
+// readSince counts the other masters whose marker, or lack of one, was read after since. A server without a marker that
+// this process has not met as the member may be new, and tells nothing.
 func (r *Roster) readSince(p Place, since time.Time) int {
 	return r.count(func(i int, s *view) bool { // database 0 records every TTL
-		return i != p.Master && s.tellsAfter(since)
+		return i != p.Master && s.tellsAfter(since) && (s.present() || r.hasMet(i))
 	})
 }
 

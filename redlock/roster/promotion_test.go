@@ -80,7 +80,7 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 				after.write([]Write{m}, before, after)
 			}
 		}
-		if want := limits.RestartDelay; len(given) != 1 || given[0].Kind != WriteAll || given[0].Marker.Quarantine != want {
+		if want := limits.MaxQuarantine; len(given) != 1 || given[0].Kind != WriteAll || given[0].Marker.Quarantine != want {
 			t.Errorf("of %d: the promoted server is given %+v, want a quarantine of %v in all databases", n, given, want)
 		}
 		if state := after.lookAgain(Place{0, 0}); state != Voting { // apart from the time

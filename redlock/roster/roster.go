@@ -71,16 +71,20 @@ func (s *view) justJumped(now time.Time) bool {
 	return s.jump > 0 && now.Sub(s.lastAt) < standstillPause
 }
 
+// A record is a marker, and since when this process has read it.
+type record struct {
+	memory marker.Marker
+	since  time.Time
+}
+
 // A master is what this process remembers of one master of its list or on record, whether it is
 // connected or not.
 type master struct {
-	run      string   // the run id of the server reached last
-	sighting sighting // when this process last saw the member in order
-	hearing  hearing  // of the present member
-	kept     record   // its marker when this process first read of its present memory
-	before   string   // its entry of joined before a join that this process has not read in a marker yet
-	outdated bool     // it was replaced in the set before this one
-	stuck    bool     // it gets no marker before others come back, and its reason says so
+	run      string // the run id of the server reached last
+	met      string // the member that this process last found in order
+	kept     record // its marker when this process first read of its present memory
+	before   string // its entry of joined before a join that this process has not read in a marker yet
+	outdated bool   // it was replaced in the set before this one
 	// eviction is the policy by which it may delete locks. evicted says that it may have done so and
 	// that no marker records this.
 	eviction string
@@ -104,10 +108,8 @@ func (r *Roster) of(i int) *master {
 type Roster struct {
 	servers []Server
 	masters int    // the number of places that count
-	wanted  int    // the number that the operator asked for; 0: no other
-	offered int    // the round in which the next place was proposed for that
-	keeps   bool   // the operator asked for the present number (Keep)
 	fresh   bool   // the operator says that no lock can be held yet
+	outrun  bool   // a marker of a later version was read, so this process does not know who the masters are
 	limits  Limits // of the last Tick
 	nonce   uint64 // differs for each process and for each set that it begins
 
@@ -118,8 +120,6 @@ type Roster struct {
 	epoch   int64
 	joined  members.List
 	learned time.Time // when this process learned of other members, or took a step
-	shaken  time.Time // when a clock last jumped
-	exact   hearing   // the masters that have recorded exactly the present members
 	ttls    ttlMemory
 	token   int64           // the largest fencing token read in a marker of the set
 	recalls bool            // N-Q+1 markers were once read together, so the longest TTL known is the set's
@@ -234,7 +234,7 @@ func (r *Roster) Asked(p Place, at time.Time, token int64) {
 	if s := r.views[p]; s != nil && at.After(s.asked) && !s.hasLapsed(at) {
 		s.asked = at
 		r.tokenRead(s, token)
-		r.sees(p, s)
+		r.meets(p, s)
 	}
 }
 
@@ -246,6 +246,8 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	s.read, s.asked = s.read && !s.hasLapsed(asked), asked
 	next, ok := marker.Parse(text)
 	broken = broken || text != "" && !ok
+	// rule: a process that cannot read a marker of its set writes none
+	r.outrun = r.outrun || r.set != "" && marker.IsLater(text)
 	news := !s.read || s.text != text || s.broken != broken
 	if news {
 		r.leaves(s, next, now)
@@ -275,7 +277,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	if r.lapse(s, now); news && s.read || s.isStale() {
 		r.changed() // if it is stale, the next answer must be judged again
 	}
-	r.sees(p, s)
+	r.meets(p, s)
 	return r.judge(p, s), s.marker
 }
 
@@ -365,7 +367,6 @@ func (r *Roster) remembering() int {
 // Jumped records that a master's clock has jumped forward. That holds for all its databases, also
 // those that are just being dialled. A jump that is not written down yet keeps its time.
 func (r *Roster) Jumped(master int, by Jump, now time.Time) {
-	r.shaken = now
 	for p, s := range r.views {
 		if p.Master != master {
 			continue

@@ -33,7 +33,8 @@ import (
 //	                     is replaced by x, is promoted by x (with its marker),
 //	                     records 5m (a longer TTL, for a ballot),
 //	                     belongs to a later version (which has written its marker)
-//	p wants a b c d      what a reload with a list of another length does
+//	p adds d             what a reload with one master more does first
+//	p removes 4          what a reload with one master less does
 //	p stands             the state of the masters as it sees them
 //	p stands still       until its next line; the others go on to look for missing markers
 
@@ -220,30 +221,34 @@ func (s *script) acts(name string, words []string) {
 	case words[0] == "plans":
 		s.plans(p)
 	case words[0] == "replaces":
-		if err := p.r.Replaceable(place); err != nil {
+		j, err := p.r.Replace(place, words[3], s.at[place].run, s.time())
+		if err != nil {
 			s.print("%v", err)
-			return
+			break
 		}
-		j := p.r.Replace(place, words[3], s.at[place].run)
 		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		p.r.Left(place)
 		p.r.SetServer(place, Server{Name: words[3]})
-	case words[0] == "wants":
-		for i, name := range words[1:] {
-			if i == len(s.at) {
-				m := &toyServer{place: i, name: name, texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
-				m.start()
-				s.at = append(s.at, m)
-			}
-			if i >= len(p.r.servers) {
-				p.r.SetServer(i, Server{Name: name})
-				s.connects(p, i)
-				s.reads(p, i)
-			}
-		}
-		if err := p.r.Want(len(words) - 1); err != nil {
+	case words[0] == "adds":
+		m := &toyServer{place: len(s.at), name: words[1], texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
+		m.start()
+		j, err := p.r.Replace(m.place, m.name, m.run, s.time())
+		if err != nil {
 			s.print("%v", err)
+			break
 		}
+		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
+		s.at = append(s.at, m)
+		p.r.SetServer(m.place, Server{Name: m.name})
+	case words[0] == "removes":
+		j, err := p.r.Remove(place, s.time())
+		if err != nil {
+			s.print("%v", err)
+			break
+		}
+		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
+		delete(p.servers, place)
+		p.r.Left(place)
 	case words[0] == "stands" && p.stopped:
 		return
 	case words[0] == "stands":
@@ -256,8 +261,8 @@ func (s *script) acts(name string, words []string) {
 		for _, m := range status.Masters {
 			s.print("%s %v%s", m.Name, m.State, s.because(m.Reason, m.Until))
 		}
-		if len(status.Others) > 0 || status.Change.Waits != "" {
-			s.print("%d of %d are needed; %v %s", status.Needed, len(status.Masters), status.Change.Stage, status.Change.Waits)
+		if !status.NextChange.IsZero() {
+			s.print("%d of %d are needed; the next change may come at %v", status.Needed, len(status.Masters), status.NextChange.Sub(worldBegan))
 		}
 	}
 }

@@ -230,7 +230,7 @@ func TestRosterStatusOfAMaster(t *testing.T) {
 
 // The list and the record may differ.
 func TestRosterStatusOfAllPlaces(t *testing.T) {
-	r := changingRoster("1 1 1 2@d;1+ 1;0.", 5, worldBegan)
+	r := resizedRoster("1 1 1 2- 3-", worldBegan)
 	r.servers = r.servers[:3]
 	r.Left(1)
 	r.Left(4)

@@ -177,13 +177,15 @@ func (r *Roster) Status(now time.Time) Status {
 	if r.set != "" {
 		status.Reason = ""
 	}
+	if next := r.nextChange(); now.Before(next) {
+		status.NextChange = next
+	}
 	for i := range r.masters {
 		status.Masters = append(status.Masters, r.statusOf(i, now))
 	}
 	for i := r.masters; i < max(len(r.servers), len(r.joined)); i++ {
 		status.Others = append(status.Others, r.statusOf(i, now))
 	}
-	status.Change = r.change(now)
 	return status
 }
 

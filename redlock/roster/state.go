@@ -1,10 +1,6 @@
 package roster
 
-import (
-	"time"
-
-	"redlock-proxy/redlock/members"
-)
+import "time"
 
 // State says whether a master's votes count.
 type State uint8
@@ -57,29 +53,17 @@ type Status struct {
 	// places follow those of Masters.
 	Others []MasterStatus
 	Needed int    // the quorum of Masters
-	Change Change // of their number
 	Set    string // the set's id; empty if there is no set
-	Epoch  int64  // number of the epoch: 1, and one more for each replaced master and each step of Change
+	Epoch  int64  // number of the epoch: 1, and one more for each change of the masters
 	Reason string // why there is no set yet; empty if there is one
 	// Learned is when this process last learned of a change of the masters. It is zero if it has
 	// learned of none.
 	Learned time.Time
+	// NextChange is when the operator may change the masters again, if all vote then. It is zero if that is over.
+	NextChange time.Time
 	// NewUntil is when locks can be granted in a new set, which begins in quarantine. It is
 	// zero if the set is not new, or if locks can be granted already.
 	NewUntil time.Time
-}
-
-// A Change is what happens to the number of masters.
-type Change struct {
-	Wanted int // what this process was told by Want; 0 if nothing, or if it has been reached
-	// Stage is the stage of the place that is being added or removed: the last one of Masters, or
-	// the first one of Others. It is Present if nothing is under way.
-	Stage members.Step
-	// Recorded masters have the present step on record, and Needed must have it before the next one.
-	Recorded, Needed int
-	// Waits says, for people, what the next step waits for. It is empty if no change is wanted or
-	// under way.
-	Waits string
 }
 
 // Ready tells whether a quorum of masters votes.

@@ -60,7 +60,7 @@ func commonSet(found []Found) (set string, staged bool) {
 		if !ok {
 			continue
 		}
-		changed[m.Set] = changed[m.Set] || m.Joined.IsStaged()
+		changed[m.Set] = changed[m.Set] || m.Joined.IsResized()
 		if counts[m.Set]++; counts[m.Set] > counts[set] {
 			set = m.Set
 		}

@@ -61,12 +61,11 @@ func TestSurveyOfAnotherNumber(t *testing.T) {
 		{"1 2@b 1", 3, "VVV", ""},
 		{"1 1 1", 4, "RRRS", fmt.Sprintf(rejected, 4)},
 		{"1 1 1", 2, "RR", fmt.Sprintf(rejected, 2)},
-		{"1 1 1 2@d;1+", 3, "VVV", ""},
-		{"1 1 1 2@d;1+", 4, "VVVV", ""},
-		{"1 1 1 2@d;1=", 3, "VVV", ""},
-		{"1 1 1 1;0.", 3, "VVV", ""},
-		{"1 1 1 1;0.", 4, "VVVS", ""},
-		{"1 1 1 1;0. 1;0.", 2, "VV", ""},
+		{"1 1 1 2+d", 4, "VVVV", ""},
+		{"1 1 1 2+d", 3, "VVV", ""},
+		{"1 1 1 4-", 3, "VVV", ""},
+		{"1 1 1 4-", 4, "VVVS", ""},
+		{"1 1 1 4- 3-", 2, "VV", ""},
 	} {
 		joined := members.List(strings.Fields(row.joined))
 		found := make([]Found, row.listed)

@@ -38,7 +38,7 @@ func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time) int
 	}
 	// rule: the last token is learned after the ballots that were under way
 	forgot = forgot.Add(r.limits.MasterTimeout)
-	if r.rememberingSince(p, forgot) >= r.tellAll() && !r.joined.IsFrozen() { // as in tells
+	if !r.isNew(p, r.views[p]) && r.rememberingSince(p, forgot) >= max(1, r.othersThatTell()) {
 		return r.token
 	}
 	return max(r.token, marker.FirstToken(now))

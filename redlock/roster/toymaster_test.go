@@ -73,11 +73,8 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 			}
 			own.Epoch, own.Joined, own.ReplID = m.Marker.Epoch, m.Marker.Joined, m.Marker.ReplID
 			own.Members = m.Marker.Members
-			if m.Raise {
-				own.Longest = max(own.Longest, m.Marker.Before)
-				if db == 0 {
-					own.Token = max(own.Token, m.Marker.Token)
-				}
+			if db == 0 {
+				own.Token = max(own.Token, m.Marker.Token)
 			}
 			if m.Turn {
 				own.Longest, own.Before, own.Turned = 0, own.Longest, ms

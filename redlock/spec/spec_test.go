@@ -123,10 +123,10 @@ var shown = map[string][]string{
 	"AskedAfterPatience":      {"TestTheLongestTTLIsNotLearnedTooEarly", "TestTimelineTheLongestTTLIsNotLearnedTooEarly"},
 	"PlanExpires":             {"TestTimelineALateMarkDoesNotCertifyWhatWasFlushed"},
 	"CapRatherThanWait":       {"restart_dead.txt", "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut"},
-	"OneChangeAtATime":        {"resize_grow.txt", "TestRosterWhenAMasterIsReplaceable"},
+	"OneChangeAtATime":        {"resize_grow.txt", "TestRosterWhenAMasterIsReplaceable", "TestTheNumberOfMastersChangesByOne"},
 	"NewServerQuarantined":    {"replacement.txt", "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine"},
-	"EarlierListTells":        {"resize_shrink.txt"},
-	"OperatorTellsAll":        {"replacement.txt"}, // people keep it: what a process with the old list does
+	"EarlierListTells":        {"resize_shrink.txt", "TestTheMastersOfTheListBeforeTell"},
+	"OperatorTellsAll":        {"replacement.txt", "replacement_forgotten.txt"}, // people keep it: what a process with the old list does
 	"ReplacedIsStopped":       {"replacement.txt"},
 	"EpochOnRecordFirst":      {"failover.txt"},
 	"OldListStandsDown":       {"failover.txt", "TestPromotionTakesTheVoteFromTheServerOfBefore"},

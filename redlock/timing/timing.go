@@ -60,33 +60,6 @@ func (l Limits) Turn(before time.Duration) time.Duration {
 	return kept + time.Duration(float64(kept)*l.ClockDrift) + TurnGrace
 }
 
-// SightingLasts is the greatest age of a sighting that counts. It suffices for a restart that takes
-// RestartDelay, and for the wait for others after it.
-func (l Limits) SightingLasts() time.Duration { return 2*l.RestartDelay + 2*BeatPause }
-
-// Hold is how long others must keep a join on record before the server that joined gets its marker.
-// By then every process with a sighting has read of the join, or its sighting has ended, and so has
-// the last write that it planned before. All processes must have the same limits.
-func (l Limits) Hold() time.Duration {
-	return max(MarkAgain, 2*l.MasterTimeout) + l.Apart(l.SightingLasts())
-}
-
-// epochPause is how long it takes until every process that is not cut off from the masters has read of
-// a new epoch, and its earlier ballots have ended. For a server that joined, Hold covers it.
-func (l Limits) epochPause() time.Duration { return 2*BeatPause + l.MasterTimeout }
-
-// ResizeHold is how long a change of the number of masters stays proposed: until every lock that was
-// granted before has ended, and no process with a sighting can write an earlier record.
-func (l Limits) ResizeHold(granted time.Duration) time.Duration {
-	return max(l.Hold(), l.Apart(l.Quarantine(granted))+l.epochPause())
-}
-
-// AdditionLasts is how long an addition can stay proposed if its server is up: it joins, its quarantine
-// ends, and the locks that were granted before end.
-func (l Limits) AdditionLasts() time.Duration {
-	return 2 * (l.Hold() + l.Apart(l.MaxQuarantine) + l.epochPause())
-}
-
 // JumpPatience is how long a jump of a clock waits to be written down, for ballots that raise the
 // longest TTL. If they may take longer, the cap is written first, because a process that has just
 // started watches no longer than this.

@@ -20,13 +20,6 @@ func TestWaits(t *testing.T) {
 		{"a late marker", 470 * ms, 4 * time.Second, Limits.LateMark},
 		{"the turn without longer locks", 7020 * ms, 35300 * ms, func(l Limits) time.Duration { return l.Turn(0) }},
 		{"the turn after a minute's lock", 65600 * ms, 65600 * ms, func(l Limits) time.Duration { return l.Turn(time.Minute) }},
-		{"a sighting", 6 * time.Second, 62 * time.Second, Limits.SightingLasts},
-		{"the hold", 6620 * ms, 67240 * ms, Limits.Hold},
-		{"the pause of an epoch", 2100 * ms, 4 * time.Second, Limits.epochPause},
-		{"a step without longer locks", 6620 * ms, 67240 * ms, func(l Limits) time.Duration { return l.ResizeHold(0) }},
-		{"a step after a minute's lock", 10260 * ms, 67240 * ms, func(l Limits) time.Duration { return l.ResizeHold(time.Minute) }},
-		{"a step after a lock of five minutes", 10260 * ms, 310 * time.Second, func(l Limits) time.Duration { return l.ResizeHold(5 * time.Minute) }},
-		{"an addition", 33760 * ms, 1366480 * ms, Limits.AdditionLasts},
 		{"the patience with a jump", 100 * ms, 500 * ms, Limits.JumpPatience},
 		{"a watched clock", 1600 * ms, 2 * time.Second, Limits.Watch},
 	} {

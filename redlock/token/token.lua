@@ -10,7 +10,7 @@ local left = redis.call('PTTL', KEYS[1])
 local here = redis.call('GET', KEYS[2])
 if own ~= '0' then redis.call('SELECT', 0) end
 local text = redis.call('GET', KEYS[2])
-local function memory(text, db) return string.match(text or '', '^redlock%-proxy/[23] db=' .. db .. ' (.-) since=') end
+local function memory(text, db) return string.match(text or '', '^redlock%-proxy/[24] db=' .. db .. ' (.-) since=') end
 local time = redis.call('TIME')
 local function votes()
   local since, quarantine = string.match(text, ' since=(%d+) quarantine=(%d+) ')
