@@ -29,10 +29,10 @@ func (h *Handler) claims(args [][]byte) sentLogin {
 	return h.service.accepted.sent(h.Env.Active.Load().Config.Upstream.String(), args)
 }
 
-// arrived opens the upstream connection at the first bytes of a client that is not logged in.
+// arrived opens the upstream connection at the first bytes of a client, which is not logged in.
 // It does so only if the upstream has the users.
 func (h *Handler) arrived() {
-	if h.account.Load() != nil || h.Upstream() != nil || h.DialError() != "" ||
+	if h.Upstream() != nil || h.DialError() != "" ||
 		!h.HasInput() || h.Ending() || !h.Env.Active.Load().Users.AtUpstream {
 		return
 	}

@@ -48,7 +48,9 @@ func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Rout
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
 func (h *Handler) forwardForReply(cmd wire.Command, to route.Route, settings *config.Settings) {
 	spec := to.Spec
-	h.noteLocking(cmd.Args, &to, unruled.Shape{})
+	if spec.Is(route.Locking) {
+		h.noteLocking(cmd.Args, &to, unruled.Shape{})
+	}
 	if spec.Is(route.Shareable) && (h.plain == settings || h.mayShare(settings)) {
 		yes, refusal := h.Share(cmd, h.client.Version, settings)
 		if refusal != "" {

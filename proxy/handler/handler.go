@@ -158,7 +158,9 @@ func (h *Handler) serve(task *loop.Task) (rests bool) {
 		return false
 	}
 	for more := true; more; {
-		h.arrived()
+		if h.account.Load() == nil {
+			h.arrived()
+		}
 		for cmd, ok := h.Next(); ok; cmd, ok = h.Next() {
 			h.perform(cmd)
 		}

@@ -145,7 +145,9 @@ func (h *Handler) reset() {
 	h.monitoring = false
 	h.endTransaction()
 	h.Reply(wire.Reset)
-	h.arrived()
+	if h.account.Load() == nil {
+		h.arrived()
+	}
 }
 
 // helloReply describes the proxy as one ordinary Redis.

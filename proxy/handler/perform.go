@@ -17,7 +17,11 @@ func (h *Handler) perform(cmd wire.Command) {
 	}
 	settings := h.Env.Active.Load()
 	router := settings.Router
-	to := router.Route(h.multi.database(h.client.DB), cmd.Args)
+	db := h.client.DB
+	if h.inTransaction() {
+		db = h.database()
+	}
+	to := router.Route(db, cmd.Args)
 	name := ""
 	if to.Spec != nil {
 		name = to.Spec.Name

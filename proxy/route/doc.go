@@ -28,6 +28,6 @@
 //
 // Rules, routers, tables and specs never change once they are made. WithRules makes a new router.
 // Any number of goroutines may use one. Many routes may share the slices of a
-// Route, so callers must not write to them. Lookup, OnlyKey and Is allocate nothing. AppendKeys allocates only if dst is
+// Route, so callers must not write to them. Lookup and Is allocate nothing. AppendKeys allocates only if dst is
 // too short.
 package route

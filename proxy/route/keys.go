@@ -29,18 +29,15 @@ type keySpec struct {
 	step int // at least 1
 }
 
-// OnlyKey returns the index of the key if the command always has exactly one key,
-// at the same place, whenever its arity is right. Otherwise it returns 0. It makes
-// the routing of the most frequent commands cheap.
-func (s *Spec) OnlyKey() int {
+// setOnlyKey finds out whether the command always has exactly one key, at the same place, whenever its arity is right,
+// and its plane follows from that key alone.
+func (s *Spec) setOnlyKey() {
 	if len(s.keys) != 1 || s.Is(specialKeys) {
-		return 0
+		return
 	}
-	k := &s.keys[0]
-	if k.keyword != "" || k.counted || k.last != 0 || k.index >= max(s.Arity, -s.Arity) {
-		return 0
+	if k := &s.keys[0]; k.keyword == "" && !k.counted && k.last == 0 && 0 < k.index && k.index < min(sharedKeys, max(s.Arity, -s.Arity)) {
+		s.onlyKey = k.index
 	}
-	return k.index
 }
 
 // AppendKeys appends to dst the indexes of the arguments that are keys. It returns

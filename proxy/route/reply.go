@@ -39,6 +39,7 @@ func decodeCommand(element any) (*Spec, error) {
 	if spec.keys, ok = decodeKeys(fields); !ok {
 		return nil, malformed
 	}
+	spec.setOnlyKey()
 	if len(fields) < 10 {
 		return spec, nil
 	}

@@ -34,8 +34,7 @@ type Route struct {
 	// have been meant as keys. If one of them is a lock key, the plane is Locks, and
 	// the command can only be answered with Redis's error.
 	Malformed bool
-	// Ordinary is true if who answers depends on one key only, and on nothing else. REDLOCK never goes to the
-	// upstream, whatever its key.
+	// Ordinary is true if who answers depends on one key only, and on nothing else.
 	Ordinary bool
 	// Elsewhere is true if the command moves or copies a lock key to another
 	// database, or a key to a place where it would be a lock key. It must be refused
@@ -64,8 +63,8 @@ func (r *Router) Route(db int, args [][]byte) Route {
 	if spec == nil {
 		return r.routeUnknown(db, args)
 	}
-	if at := spec.OnlyKey(); at > 0 && at < sharedKeys && spec.ArityOK(len(args)) {
-		to := Route{Spec: spec, Keys: consecutive[at : at+1 : at+1], Lock: noneLock[:1:1], Ordinary: !spec.Is(Console), Reserved: string(args[at]) == markerKey}
+	if at := spec.onlyKey; at > 0 && spec.ArityOK(len(args)) {
+		to := Route{Spec: spec, Keys: consecutive[at : at+1 : at+1], Lock: noneLock[:1:1], Ordinary: true, Reserved: string(args[at]) == markerKey}
 		if r.Rules.Covers(db, args[at]) {
 			to.Plane, to.Lock = Locks, allLock[:1:1]
 		}

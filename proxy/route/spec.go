@@ -14,6 +14,7 @@ type Spec struct {
 	flags       commandFlags
 	traits      Traits
 	keys        []keySpec
+	onlyKey     int              // the index of the one key of a usual command; 0: see keys. It makes routing cheap
 	subcommands map[string]*Spec // by name in lower case, without the container's; nil if there are none
 }
 

@@ -57,6 +57,7 @@ func parseRow(words []string) *Spec {
 	if spec.shareable() {
 		spec.traits |= Shareable
 	}
+	spec.setOnlyKey()
 	return spec
 }
 

@@ -42,8 +42,8 @@ const (
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
-// specifications alone.
-const specialKeys = Sort | Migrate | Conditions | Script | Splits | Elsewhere
+// specifications alone. REDLOCK never goes to the upstream, whatever its key.
+const specialKeys = Sort | Migrate | Conditions | Script | Splits | Elsewhere | Console
 
 // traitNames are the names of traits in commands.txt, in their order.
 var traitNames = strings.Fields(`sort migrate conditions script split elsewhere subscription in_subscribe_mode before_auth
