@@ -20,7 +20,7 @@ const (
 
 // forgetLogin makes the client one that has sent no login.
 func (h *Handler) forgetLogin() {
-	h.vouched = nil
+	h.cached = nil
 	users := h.Env.Active.Load().Users
 	h.admit(users.First())
 	if !users.AtUpstream {

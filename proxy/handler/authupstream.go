@@ -13,11 +13,11 @@ import (
 // upstream connection, which then belongs to that user. The connection is opened at the client's
 // first bytes, because only the upstream knows whether a client without a login
 // is its user default. While the upstream cannot be reached, the proxy accepts a login that
-// the upstream accepted a while ago. The proxy vouches for that client until the connection
+// the upstream accepted a while ago (auth_cache). The client is logged in by that until the connection
 // can be opened.
 
-// vouched is a login that the upstream has accepted before, on another connection.
-type vouched struct {
+// cachedLogin is a login that the upstream has accepted before, on another connection.
+type cachedLogin struct {
 	sentLogin
 	at      time.Time
 	isNew   bool // the client has just sent it
@@ -37,7 +37,7 @@ func (h *Handler) arrived() {
 		return
 	}
 	if h.TryOpen() != "" && !h.Ending() {
-		h.vouchFor(h.claims(nil))
+		h.acceptCached(h.claims(nil))
 	}
 	h.requireLogin()
 }
@@ -71,30 +71,30 @@ func (h *Handler) logInAtUpstream(args [][]byte) string {
 // openAs is logInAtUpstream if no connection is open. If the upstream refuses the login, the
 // client's earlier claim stays.
 func (h *Handler) openAs(says sentLogin) string {
-	before := h.vouched
-	h.vouched = &vouched{sentLogin: says, isNew: true}
-	asked := h.vouched
+	before := h.cached
+	h.cached = &cachedLogin{sentLogin: says, isNew: true}
+	asked := h.cached
 	refusal := h.TryOpen()
 	switch {
 	case refusal == "":
 		return wire.OK
 	case asked.refused:
-	case h.vouchFor(says):
+	case h.acceptCached(says):
 		return wire.OK
 	}
-	h.vouched = before
+	h.cached = before
 	return string(refusal)
 }
 
-// vouchFor accepts a login while the upstream cannot be asked. The upstream must have
+// acceptCached accepts a login while the upstream cannot be asked. The upstream must have
 // accepted the same login before, less than auth_cache ago. Else it returns false.
-func (h *Handler) vouchFor(says sentLogin) bool {
+func (h *Handler) acceptCached(says sentLogin) bool {
 	users := h.Env.Active.Load().Users
 	at, known := h.service.accepted.acceptedAt(says.credentials)
 	if !known || time.Since(at) >= users.Cache {
 		return false
 	}
-	h.vouched = &vouched{sentLogin: says, at: at}
+	h.cached = &cachedLogin{sentLogin: says, at: at}
 	h.admit(users.Accepted(says.user))
 	return true
 }
@@ -102,7 +102,7 @@ func (h *Handler) vouchFor(says sentLogin) bool {
 // stillAccepted asks the upstream again if its acceptance is too old. If it cannot be asked, the client
 // gets an error, the session ends, and the result is false.
 func (h *Handler) stillAccepted(now *config.Settings) bool {
-	if h.vouched == nil || time.Since(h.vouched.at) < now.Users.Cache {
+	if h.cached == nil || time.Since(h.cached.at) < now.Users.Cache {
 		return true
 	}
 	refusal := h.TryOpen()
@@ -120,7 +120,7 @@ func (h *Handler) accept(says sentLogin) {
 	if users.Cache > 0 {
 		h.service.accepted.remember(says.credentials, time.Now())
 	}
-	h.vouched = nil
+	h.cached = nil
 	h.admit(users.Accepted(says.user))
 }
 
@@ -131,10 +131,10 @@ func (h *Handler) refusedAtUpstream(says sentLogin, answer []byte) {
 	}
 }
 
-// says returns the client's claim: the login that the proxy vouches for, or none.
+// says returns the client's claim: the login that was accepted from the cache, or none.
 func (h *Handler) says() sentLogin {
-	if h.vouched != nil {
-		return h.vouched.sentLogin
+	if h.cached != nil {
+		return h.cached.sentLogin
 	}
 	return h.claims(nil)
 }
@@ -171,7 +171,7 @@ func (h *Handler) newLogin(settings *config.Settings) *upstream.Login {
 		l.Tracking = h.tracking.Words()
 	}
 	if settings.Users.AtUpstream {
-		l.Claim = &upstream.Claim{Auth: h.says().command, Sure: h.vouched != nil}
+		l.Claim = &upstream.Claim{Auth: h.says().command, Sure: h.cached != nil}
 	} else {
 		l.User, l.Password = settings.Upstream.User, settings.Upstream.Password
 	}
@@ -182,8 +182,8 @@ func (h *Handler) newLogin(settings *config.Settings) *upstream.Login {
 // accepted before.
 func (h *Handler) loginRejected(answer []byte) {
 	h.refusedAtUpstream(h.says(), answer)
-	if h.vouched.isNew {
-		h.vouched.refused = true
+	if h.cached.isNew {
+		h.cached.refused = true
 	} else {
 		h.End(session.UserGone)
 	}

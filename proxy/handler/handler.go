@@ -99,7 +99,7 @@ type Handler struct {
 
 	account   atomic.Pointer[config.Account] // its user; nil: it has not logged in. Any goroutine may read it
 	login     atomic.Int32                   // loginUnknown, loginRequired or loginDone
-	vouched   *vouched                       // an earlier login that the upstream has yet to confirm
+	cached    *cachedLogin                   // an earlier login that the upstream has yet to confirm
 	client    upstream.ClientState
 	replies   wire.ReplyMode
 	lockReply []byte                       // the last reply of the masters; its buffer is reused

@@ -45,26 +45,15 @@ func (h *Handler) performHandshake(name string, cmd wire.Command, spec *route.Sp
 		if !route.AsksForMaintenance(args) {
 			return false
 		}
-		if h.Settle() {
-			h.replyUnlessRestricted("client", args, wire.ErrUnknownSubcommand(args))
-		}
+		h.replyUnlessRestricted("client", args, wire.ErrUnknownSubcommand(args))
 		return true
 	}
-	if !h.Settle() {
-		return true
-	}
-	if refusal := spec.Check(args); refusal != "" {
-		h.ReplyError(refusal)
-		return true
-	}
-	if name == "reset" {
-		h.reset()
-		return true
-	}
-	if name != "ping" && h.refusedAsRestricted(name, args) {
+	if !h.mayAnswer(name, args, spec) {
 		return true
 	}
 	switch name {
+	case "reset":
+		h.reset()
 	case "hello":
 		h.hello(args)
 	case "auth":

@@ -89,7 +89,7 @@ func (h *Handler) perform(cmd wire.Command) {
 // answered, and may share a connection.
 func (h *Handler) isPlain(settings *config.Settings) bool {
 	user := h.account.Load()
-	return user != nil && user.May == config.RightBoth && settings.Users.Has(user) && h.vouched == nil &&
+	return user != nil && user.May == config.RightBoth && settings.Users.Has(user) && h.cached == nil &&
 		h.replies == (wire.ReplyMode{}) && !h.Muted() && !h.inTransaction() && !h.multi.watched.any() &&
 		!settings.Router.HoldsBack() && h.mayShare(settings)
 }
@@ -191,7 +191,7 @@ func (h *Handler) replyUnlessRestricted(name string, args [][]byte, refusal wire
 // refusedAsRestricted refuses a command in RESP2's subscribe mode, and returns whether it
 // did. No reply may be pending when it is called.
 func (h *Handler) refusedAsRestricted(name string, args [][]byte) bool {
-	if !h.restricted() {
+	if !h.restricted() || h.spec.Load().Is(route.InSubscribeMode) {
 		return false
 	}
 	h.ReplyError(cmp.Or(h.spec.Load().Check(args), wire.ErrRestricted(name)))
