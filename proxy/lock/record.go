@@ -20,7 +20,8 @@ type record struct {
 	name   string
 	db     int
 	leases *lease.Holder // the client's, as in Command
-	key    []byte        // the first lock key if it certainly is a key, or nil. One of a script's other keys may be a value
+	first  []byte        // the first lock key; in a script without keys it may be a value
+	key    []byte        // the same if it certainly is a key, or nil
 	began  time.Time
 	answer answer
 }
@@ -28,8 +29,9 @@ type record struct {
 // begin tells that the command begins.
 func (r *record) begin(calls []Command) {
 	r.began = time.Now()
-	if key, certain := lockKey(calls); certain {
-		r.key = key
+	var certain bool
+	if r.first, certain = lockKey(calls); certain {
+		r.key = r.first
 	}
 	if len(calls) > 0 {
 		calls[0].From.Begin(r.name, r.key, r.began)
@@ -56,7 +58,7 @@ func (p *Plane) end(ctx context.Context, r *record, calls []Command) answer {
 	if a.rejected == "" {
 		p.tellLeases(r, calls)
 		p.tellLines(r, calls)
-		p.warnOfTTL(r, calls)
+		p.warnOfTTL(r)
 	}
 	now := time.Now()
 	took := now.Sub(r.began)
@@ -67,8 +69,8 @@ func (p *Plane) end(ctx context.Context, r *record, calls []Command) answer {
 		}
 	}
 	rule := ""
-	if key, _ := lockKey(calls); key != nil {
-		rule = p.Router().Rules.Find(r.db, key).Label()
+	if r.first != nil {
+		rule = p.Router().Rules.Find(r.db, r.first).Label()
 	}
 	p.Meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
 	if a.outcome.TooLong > 0 || a.rejected == errorLongReply {
@@ -158,20 +160,19 @@ func isDeletion(did redlock.Effect) bool { return did.Change == redlock.KeyDelet
 // warnOfTTL counts a lock that was taken or extended and that lives too long. A master that has forgotten its locks
 // does not vote until they have ended, but at most for max_quarantine. That does not cover locks that live longer.
 // For each rule, each kind of warning is logged once.
-func (p *Plane) warnOfTTL(r *record, calls []Command) {
+func (p *Plane) warnOfTTL(r *record) {
 	if !r.answer.took() || r.answer.keepsTTL {
 		return
 	}
-	key, _ := lockKey(calls)
 	switch ttl, most := r.answer.ttl, p.MaxQuarantine(); {
 	case ttl > most:
 		p.Meter.LockBeyondQuarantine()
-		p.warnOnce(r.db, key, "lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends",
+		p.warnOnce(r.db, r.first, "lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends",
 			"ttl", ttl.String(), "max_quarantine", most.String())
 	case ttl == 0:
 		p.withoutTTL.Add(1)
 		p.Meter.LockWithoutTTL()
-		p.warnOnce(r.db, key, "lock taken without a TTL: if its holder dies it is never released; set default_ttl in its rule")
+		p.warnOnce(r.db, r.first, "lock taken without a TTL: if its holder dies it is never released; set default_ttl in its rule")
 	}
 }
 
