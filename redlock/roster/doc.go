@@ -53,12 +53,12 @@
 //     it. They are asked a ballot's patience after the master forgot, because a ballot that raises the TTL may be
 //     under way (Roster.covers). The record also goes down: it turns, and keeps earlier TTLs until they have ended
 //     (Limits.Turn).
-//   - LongestTTLFromEnough, CapOnRecord, CapRatherThanWait. If the longest TTL cannot be learned from so many others that each
-//     quorum has one of them, the cap is assumed. This is so for a process that has just started while a master that may
-//     know the TTL is unreachable. It is so for every process that reaches too few masters for the restart delay: a dead
-//     minority does not keep a restarted master out for ever. The record has the cap, too, because the next master that
-//     forgets may have no other one to learn from. It turns like any other. The quarantine ends early when enough others
-//     that remember have answered.
+//   - LongestTTLFromEnough, CapOnRecord, CapRatherThanWait. If the longest TTL cannot be learned from so many others
+//     that each quorum has one of them, the cap is assumed. This is so for a process that has just started while a
+//     master that may know the TTL is unreachable. It is so for every process that reaches too few masters for the
+//     restart delay: a dead minority does not keep a restarted master out for ever. The record has the cap, too,
+//     because the next master that forgets may have no other one to learn from. It turns like any other. The quarantine
+//     ends early when enough others that remember have answered.
 //   - EarlierListTells. The masters that tell must also be in each quorum of one master more: the last one may have been
 //     removed a moment ago, and a lock of before may be on it. So of four masters, the three others must tell.
 //   - Eviction. A master that may evict locks when its memory is full does not vote. Once its policy has changed, it
@@ -84,25 +84,25 @@
 //   - Identity. If a marker names another set, another number or another size of the set, its master never votes, and
 //     the marker is never overwritten. The exception is a leftover marker of a flushed set in a database other than
 //     0. A server under two names has one number only. Replicas and cluster-mode servers never vote.
-//   - A new set (founding.go) looks like a set that forgot everything, by restarts or by FLUSHALL. So it begins only
-//     if all masters have been reached and none has a marker, and it begins in quarantine, unless the operator says
-//     that no lock can be held yet. The first master decides if several processes begin a set, or if one restores
-//     the set that all masters forgot: it gets its marker before the others. A server's uptime is no evidence. If the operator says so late, that ends the
-//     quarantine in which the set began; its end is in the set's id (marker.NewSetID). The word may also be one that
-//     was left in a start command. So set ids say when they began, and proxy/ refuses to start with the word if a
-//     quorum has had a set for an hour.
-//   - One change at a time (joining.go): another server in a place, a server in one more place, or without the last one.
-//     Majorities of N masters and of one more or less have a master in common, if they share their servers. The next change waits
-//     for Limits.MaxQuarantine, and until all masters vote that are reached (OneChangeAtATime). By then every lock of the
-//     list before has ended. A new server counts at once and waits for Limits.MaxQuarantine before it votes
-//     (NewServerQuarantined). Within that time, less the longest TTL, the operator gives the new list to all processes, or
-//     stops them (TellAll). So a server that was replaced or removed votes nowhere when the new one does. If it is
-//     stopped first, its successor is nothing but a master that restarted empty.
-//   - Epochs. Each change is an epoch. It is the net for the operator's rule, and in a promotion, where nobody asks the operator,
-//     there is nothing else. Enough of the other masters must record it before the new server gets its marker
-//     (EpochOnRecordFirst). A process that reads of it follows it: it counts no master that has another epoch on record, and
-//     no vote of a ballot that began before (OldListStandsDown, BallotEndsWithEpoch). It goes on with the masters
-//     on record that its list has. Of several changes at the same moment none is forgotten.
+//   - A new set (founding.go) looks like a set that forgot everything, by restarts or by FLUSHALL. So it begins only if
+//     all masters have been reached and none has a marker, and it begins in quarantine, unless the operator says that
+//     no lock can be held yet. The first master decides if several processes begin a set, or if one restores the set
+//     that all masters forgot: it gets its marker before the others. A server's uptime is no evidence. If the operator
+//     says so late, that ends the quarantine in which the set began; its end is in the set's id (marker.NewSetID). The
+//     word may also be one that was left in a start command. So set ids say when they began, and proxy/ refuses to
+//     start with the word if a quorum has had a set for an hour.
+//   - One change at a time (joining.go): another server in a place, a server in one more place, or without the last
+//     one. Majorities of N masters and of one more or less have a master in common, if they share their servers. The
+//     next change waits for Limits.MaxQuarantine, and until all masters vote that are reached (OneChangeAtATime). By
+//     then every lock of the list before has ended. A new server counts at once and waits for Limits.MaxQuarantine
+//     before it votes (NewServerQuarantined). Within that time, less the longest TTL, the operator gives the new list
+//     to all processes, or stops them (TellAll). So a server that was replaced or removed votes nowhere when the new
+//     one does. If it is stopped first, its successor is nothing but a master that restarted empty.
+//   - Epochs. Each change is an epoch. It is the net for the operator's rule, and in a promotion, where nobody asks the
+//     operator, there is nothing else. Enough of the other masters must record it before the new server gets its marker
+//     (EpochOnRecordFirst). A process that reads of it follows it: it counts no master that has another epoch on
+//     record, and no vote of a ballot that began before (OldListStandsDown, BallotEndsWithEpoch). It goes on with the
+//     masters on record that its list has. Of several changes at the same moment none is forgotten.
 //   - A server that joins need not come by a reload. Sentinels may name it, or the list of a process that has just started.
 //     So an unknown server without a marker of its present run is taken for new, if others remember. A restarted server
 //     does not join anew if a living process knows it: that would stop the votes of all others for a moment.
@@ -124,20 +124,23 @@
 //
 // # Four exceptions
 //
-//   - OnlyMarkersTell: a master that has forgotten counts as one that was asked. Two masters or more forget at the same time a longer TTL than any
-//     before. The process that gives them their markers has not read it, and reaches none that remembers it
-//     (testdata/flush_unread.txt, and OnlyMarkersTell among the histories of redlock/spec). Or all forget, and no process lives that has read it. Then they wait for
-//     the longest TTL that this process knows, or for Limits.RestartDelay, and longer locks may be granted twice. Otherwise
-//     a loss of power of all masters would stop all locks for Limits.MaxQuarantine. A set of one master has nobody else to ask. For
-//     the operator: set restart_delay above the longest TTL if all masters may lose power together.
-//   - A promotion, a process that is cut off from it, and a master that forgets the record, together: that process gives the
-//     master its former record, and counts it with the server before (testdata/replacement_forgotten.txt, and
-//     exception-promotion among the histories of redlock/spec). It is the same if the operator breaks TellAll, or if masters lose their data and most of those
-//     on record are unreachable for a process that follows. For the operator: stop a proxy that is cut off from masters while Sentinels promote.
+//   - OnlyMarkersTell: a master that has forgotten counts as one that was asked. Two masters or more forget at the same
+//     time a longer TTL than any before. The process that gives them their markers has not read it, and reaches none
+//     that remembers it (testdata/flush_unread.txt, and OnlyMarkersTell among the histories of redlock/spec). Or all
+//     forget, and no process lives that has read it. Then they wait for the longest TTL that this process knows, or for
+//     Limits.RestartDelay, and longer locks may be granted twice. Otherwise a loss of power of all masters would stop
+//     all locks for Limits.MaxQuarantine. A set of one master has nobody else to ask. For the operator: set
+//     restart_delay above the longest TTL if all masters may lose power together.
+//   - A promotion, a process that is cut off from it, and a master that forgets the record, together: that process
+//     gives the master its former record, and counts it with the server before (testdata/replacement_forgotten.txt, and
+//     exception-promotion among the histories of redlock/spec). It is the same if the operator breaks TellAll, or if
+//     masters lose their data and most of those on record are unreachable for a process that follows. For the operator:
+//     stop a proxy that is cut off from masters while Sentinels promote.
 //   - All masters forgot, and got markers of two sets: the new one is not finished within Limits.RestartDelay
 //     (testdata/flush_left.txt), or most of its masters are flushed before all processes know it, or another process
-//     restores the old one on a master by what it read just before the last one forgot. No lock is granted twice. For the operator: the masters of the
-//     smaller set are rejected until they are flushed. Promoted servers wait in the same way if too few others remember.
+//     restores the old one on a master by what it read just before the last one forgot. No lock is granted twice. For
+//     the operator: the masters of the smaller set are rejected until they are flushed. Promoted servers wait in the
+//     same way if too few others remember.
 //   - SWAPDB, twice, with a database that the proxies' user may not SELECT or that can hold no locks, or while a
 //     process of an earlier version mends markers, or within the moment between a lock and the check behind it.
 //     Nothing tells then that the latest locks are missing. For the operator: do not use SWAPDB on masters.
