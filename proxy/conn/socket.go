@@ -36,7 +36,7 @@ type Socket struct {
 	written atomic.Int64 // bytes given to the loop
 	sent    atomic.Int64 // those that were sent when the sweep last looked
 	stalled atomic.Int64 // when it first saw that no more were sent while some waited; 0: they were, or none did
-	taken   atomic.Int64 // bytes that were sent when Quiet was called last
+	taken   atomic.Int64 // bytes that were sent when Quiet was called last, and 1
 	moved   atomic.Int64 // when it last saw that more were, or that nothing may be read
 	held    atomic.Bool  // Pause was called last
 
@@ -198,7 +198,8 @@ func (s *Socket) Silent() time.Duration { return s.clock.Since(s.active.Load()) 
 // Quiet is the time for which nothing has come, and the other side has taken nothing. It does not pass during a
 // Pause, for which the other side is not to blame. Only the sweep calls it, and the time begins with the first call.
 func (s *Socket) Quiet() time.Duration {
-	if sent := s.written.Load() - int64(s.on.Waiting()); s.held.Load() || s.taken.Swap(sent) != sent {
+	sent := s.written.Load() - int64(s.on.Waiting()) + 1 // never 0, as at the first call
+	if s.taken.Swap(sent) != sent || s.held.Load() {
 		s.moved.Store(s.clock.Now())
 	}
 	return min(s.Silent(), s.clock.Since(s.moved.Load()))

@@ -75,7 +75,13 @@ func (c *Conn) feed(p []byte) (err error) {
 		}
 		if at += n; done {
 			c.inside = false
-			c.end()
+			if !c.counts || c.turn.Kind != Reply {
+				c.end()
+			} else if c.counted++; c.turn.Count > 1 { // most values
+				c.turn.Count--
+			} else {
+				c.turn = turn{}
+			}
 		}
 	}
 	rest := p[from:at]
@@ -105,10 +111,7 @@ func (c *Conn) begin(p []byte) (to *Member, as Destination, enough bool) {
 	}
 	first, isPush := &c.turn, p[0] == '>'
 	c.counts, c.confirmation = false, false
-	if first.isPipe() {
-		c.pipes = true
-	}
-	c.pipes = c.pipes || c.pipe.Load()
+	c.pipes = c.pipes || c.pipe.Load() || first.Kind == Stream && first.Count == 0
 	// Without PushCounts EXEC's reply might never end in a pipe.
 	if c.scanner.PushCounts = c.pipes; c.pipes {
 		return c.only, ToClient, true
@@ -135,7 +138,7 @@ func (c *Conn) begin(p []byte) (to *Member, as Destination, enough bool) {
 	return first.of, first.To, true
 }
 
-// end is called when a value has ended. It still has to be passed on.
+// end is called when a value has ended that is no ordinary reply. It still has to be passed on.
 func (c *Conn) end() {
 	t := &c.turn
 	switch {
@@ -148,11 +151,11 @@ func (c *Conn) end() {
 	if !c.counts {
 		return
 	}
-	if t.Count--; t.Count > 0 && t.Kind != Reply {
+	if t.Count--; t.Count > 0 {
 		return
 	}
 	switch {
-	case t.Kind == Reply || c.scanner.Kind() == '-':
+	case c.scanner.Kind() == '-':
 	case t.Kind == Stream:
 		c.pipes = true
 	case t.Kind == Switch:
@@ -161,9 +164,7 @@ func (c *Conn) end() {
 		c.mu.Unlock()
 	}
 	c.counted++
-	if t.Count == 0 {
-		c.turn = turn{}
-	}
+	c.turn = turn{}
 }
 
 // confirmed takes the number of subscriptions from a confirmation, and notes what it says if it was expected.

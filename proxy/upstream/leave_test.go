@@ -30,6 +30,8 @@ func TestMemberThatSendsNoMore(t *testing.T) {
 	patient, leaves := r.member(0), r.member(0)
 	server := <-r.servers
 	leaves.sends("a", 2)
+	hears(t, server, "a")
+	eventually(t, "all is sent", func() bool { return leaves.conn.Load().sock.Waiting() == 0 })
 	passes := func(silence time.Duration) {
 		r.clock.Advance(r.clock.Now() + int64(silence))
 		patient.Look()

@@ -67,6 +67,7 @@ type Member struct {
 
 	conn     atomic.Pointer[Conn] // the last one that was used; nil: none, or its own was closed
 	gathered []byte               // commands for the next Send; a buffer of gathers, or nil
+	long     []byte               // a command that follows them, and is not copied
 	expected []Expectation        // what answers them
 	failed   atomic.Bool          // replies will never come, or will not reach the client
 	gone     atomic.Bool          // nothing more may be written to the client
@@ -185,7 +186,8 @@ func (m *Member) Forward(commands []byte, e Expectation) {
 	}
 	switch {
 	case len(commands) > mostGathered:
-		m.send(commands)
+		m.long = commands
+		m.Send()
 	case m.gathered == nil:
 		m.gathered = append(gathers.Get().(*[mostGathered]byte)[:0], commands...)
 	default:
@@ -197,18 +199,12 @@ func (m *Member) Forward(commands []byte, e Expectation) {
 func (m *Member) Gathers() bool { return len(m.gathered) > 0 }
 
 // Send sends the commands in one write. It waits while the server takes no more. If the connection has
-// ended, the member fails.
+// ended, the member fails. Commands and turns enter together, so they have one order. A long command on a connection
+// that others use could not: MayShare forbids it.
 func (m *Member) Send() {
-	if len(m.gathered) > 0 {
-		m.send(nil)
-		gathers.Put((*[mostGathered]byte)(m.gathered[:mostGathered]))
-		m.gathered = nil
+	if len(m.gathered) == 0 && m.long == nil {
+		return
 	}
-}
-
-// send sends what is gathered, and a long command, which is not copied. Commands and turns enter together, so they
-// have one order. A long one on a connection that others use cannot be: MayShare forbids it.
-func (m *Member) send(long []byte) {
 	m.BeforeSend()
 	c, most := m.conn.Load(), mostUnsent
 	if c.only != nil {
@@ -239,10 +235,15 @@ func (m *Member) send(long []byte) {
 	}
 	c.mu.Unlock()
 	m.expected = m.expected[:0]
+	if m.gathered != nil {
+		gathers.Put((*[mostGathered]byte)(m.gathered[:mostGathered]))
+	}
+	long := m.long
+	m.gathered, m.long = nil, nil
 	switch {
 	case over:
 		m.fail()
-	case long != nil:
+	case long != nil: // is not copied
 		m.Waiting(func() { c.sock.Send(long) })
 	}
 }

@@ -47,9 +47,6 @@ type turn struct {
 	of *Member // nil: there is no turn
 }
 
-// isPipe tells whether no values are counted from this turn on.
-func (t *turn) isPipe() bool { return t.Kind == Stream && t.Count == 0 }
-
 // confirmation is what the next value says about the expected subscriptions.
 func (t *turn) confirmation() wire.Confirmation {
 	c := wire.Confirmation{Family: t.Family, Adds: t.Adds, Names: t.Names}
