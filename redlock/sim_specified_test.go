@@ -116,7 +116,7 @@ func TestSimulationIsSpecified(t *testing.T) {
 			case accepted && names[i] != "":
 				t.Errorf("accepted, although %s", names[i])
 			case !accepted && names[i] == "":
-				t.Errorf("the specification refuses step %d:\n%s", reached+1, strings.Join(lines[max(0, reached-60):reached+1], "\n"))
+				t.Errorf("the specification refuses step %d of trace %d of the seeds %v:\n%s", reached+1, i+1, seeds, strings.Join(lines[max(0, reached-60):reached+1], "\n"))
 			case !accepted && reached < len(lines)/3:
 				t.Errorf("refused at once, although only a later step was altered: %s", names[i])
 			}

@@ -75,7 +75,9 @@ func (x *simTrace) watch(m *fakeMaster) {
 	m.clock.rate = 1
 	m.watch = func(e execution) { x.executed(m, e) }
 	forgets := func(kind string) {
-		if _, begun := x.marked[m.name]; begun {
+		if _, begun := x.marked[m.name]; !begun && kind == "is flushed" {
+			x.beyond = m.name + " is flushed before its set has begun"
+		} else if begun {
 			x.add(traceStep{kind: kind, master: m.name})
 		}
 	}
@@ -214,6 +216,8 @@ func (x *simTrace) executed(m *fakeMaster, e execution) {
 		step.kind = "is rejected"
 	case releases && reply == ":1\r\n":
 		step.kind = "deletes"
+	case releases && reply == ":0\r\n" && lock.value == token:
+		step.kind = "spares" // a later lock of the same token
 	case releases && reply == ":0\r\n":
 		step.kind = "finds nothing"
 	default:

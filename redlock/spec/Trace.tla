@@ -48,11 +48,12 @@ Allows(kind, p, s, S, x) ==
     [] kind = "does not reach" -> Drop(p, S, LAMBDA m : {"acquire"})
     [] kind = "asks anew"      -> Drop(p, S, LAMBDA m : Past(p, m))
     [] kind = "has lost"       -> IF Next1(p, s) = "late" THEN Drop(p, {s}, LAMBDA m : {"late"}) ELSE Same
-    [] kind = "is rejected"    -> Next1(p, s) # "delete" /\ Drop(p, {s}, LAMBDA m : {Next1(p, s)})
+    [] kind = "is rejected"    -> Drop(p, {s}, LAMBDA m : {"acquire", "late"})
     [] kind = "is granted"     -> Next1(p, s) # "delete" /\ lock[s] = Free /\ Execute(p, s)
     [] kind = "is refused"     -> Next1(p, s) # "delete" /\ lock[s] # Free /\ Execute(p, s)
     [] kind = "deletes"        -> Next1(p, s) = "delete" /\ lock[s].val = p /\ Execute(p, s)
     [] kind = "finds nothing"  -> lock[s].val # p /\ IF Next1(p, s) = "delete" THEN Execute(p, s) ELSE Same
+    [] kind = "spares"         -> lock[s].val = p /\ Same
     [] kind = "is flushed"     -> IF mark[s].there THEN Forget(s, "flush") ELSE ForgetAgain(s)
     [] kind = "restarts"       -> IF mark[s].there THEN Forget(s, "reload") ELSE Same
     [] kind = "is marked"      -> \E q \in Procs, reach \in Reach : Mend(q, s, reach) /\ mark'[s].from = x
