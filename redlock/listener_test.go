@@ -213,6 +213,12 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 			t.Errorf("with a master stopped: %v, want %v", d, timeout)
 		}
 	})
+	onTimeline(t, "ok ok ok ok mute", func(t *testing.T, w *timeline) {
+		a := newListenerLog(w.locker)
+		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d != timeout {
+			t.Errorf("with a master that does not answer from the beginning: %v, want %v", d, timeout)
+		}
+	})
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		a := newListenerLog(w.locker)
 		a.Subscribe(t.Context(), "chan")

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -57,6 +58,36 @@ func TestGapIsToldWhenAQuorumIsHeardAgain(t *testing.T) {
 		w.elapse(5 * second)
 		a.want(t, "")
 		only.want(t, "any, any")
+	})
+}
+
+// Who left its channels before a quorum was heard again has missed nothing. Changes of keys that are
+// reported are no sign that messages are heard.
+func TestGapIsOfMessagesThatAreWanted(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		for _, m := range w.masters[:3] {
+			m.deaf = true
+		}
+		a, left := newListenerLog(w.locker), newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan")
+		a.Track(t.Context(), "k")
+		left.Subscribe(t.Context(), "chan")
+		left.Unsubscribe("chan")
+		w.masters[4].endListeners()
+		w.elapse(second)
+		a.want(t, "any")
+		for _, m := range w.masters[:3] {
+			m.deaf = false
+			m.endListeners()
+		}
+		w.elapse(second)
+		left.Subscribe(t.Context(), "another")
+		w.masters[4].endListeners()
+		w.elapse(5 * second)
+		if words := a.take(); strings.Count(words, "gap") != 1 {
+			t.Errorf("heard %q, want one gap", words)
+		}
+		left.want(t, "")
 	})
 }
 

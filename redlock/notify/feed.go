@@ -88,7 +88,7 @@ func (f *feed) expose() {
 
 // tellGap sends an EventGap to those that may have missed messages, if none is missed from now on.
 func (f *feed) tellGap() {
-	if !f.covered() {
+	if f.changes || !f.covered() {
 		return
 	}
 	for s := range f.subscribers() {
@@ -126,6 +126,8 @@ func (l *Hub) leave(s *Subscriber, w want) {
 	if delete(t[w.name], s); len(t[w.name]) == 0 {
 		delete(t, w.name)
 	}
+	// rule: who wants no messages any more has missed none
+	s.exposed = s.exposed && s.wants(&l.messages)
 	if f.open && !f.isWanted() {
 		f.left = time.Now()
 		l.lookBy(f.left.Add(feedLinger))
@@ -150,15 +152,12 @@ func (l *Hub) confirm(f *feed, master int, now time.Time) {
 	}
 	f.masters[master] = confirmation{at: now}
 	f.count++
-	if f.changes {
-		for s := range f.subscribers() {
-			if s.informed {
-				s.tell(Event{Kind: EventChanged})
-			}
+	for s := range f.subscribers() {
+		if f.changes && s.informed {
+			s.tell(Event{Kind: EventChanged})
 		}
-	} else {
-		f.tellGap()
 	}
+	f.tellGap()
 	l.decide()
 }
 
@@ -192,7 +191,16 @@ func (l *Hub) lose(master int, proof time.Time) {
 		if others < quorum.Size(len(f.masters)) {
 			f.expose()
 		}
+		l.undecide(f)
 		f.tellGap()
+	}
+}
+
+// undecide lets those that come now wait for the masters' answers again, if too few report a feed.
+func (l *Hub) undecide(f *feed) {
+	if f.open && !f.from.IsZero() && !f.covered() {
+		f.decided, f.from, f.patience = make(chan struct{}), time.Time{}, time.Now().Add(l.timeout())
+		l.lookBy(f.patience)
 	}
 }
 

@@ -100,6 +100,9 @@ func (l *Hub) Recount(masters []Source) {
 	l.count(masters)
 	if open {
 		l.start()
+		for f := range l.all() {
+			l.undecide(f)
+		}
 	}
 }
 
@@ -177,6 +180,9 @@ func (l *Hub) linger(now time.Time) (next time.Time) {
 				l.stop(f, now)
 			}
 		}
+		if f.open && f.from.IsZero() && now.Before(f.patience) {
+			earlier(f.patience)
+		}
 		open = open || f.open
 	}
 	if !open {
@@ -229,11 +235,15 @@ func (l *Hub) published(m message, r *listener, now time.Time) {
 
 // wants tells, with mu held, whether a subscriber wants a message.
 func (l *Hub) wants(m message) bool {
-	wanted := l.messages.exact[m.channel] != nil
-	for pattern := range l.messages.loose {
-		wanted = wanted || resp.GlobMatch(pattern, []byte(m.channel))
+	if l.messages.exact[m.channel] != nil {
+		return true
 	}
-	return wanted
+	for pattern := range l.messages.loose {
+		if resp.GlobMatch(pattern, []byte(m.channel)) {
+			return true
+		}
+	}
+	return false
 }
 
 // tellMessage hands a message, with mu held, to the subscribers that want it.
@@ -265,13 +275,27 @@ func (l *Hub) keysChanged(keys [][]byte, r *listener, now time.Time) {
 		l.bursts.count(keyChange{any: true}, r.number, now)
 	}
 	for _, key := range keys {
-		if c := (keyChange{key: string(key)}); len(l.tracking(c)) > 0 {
-			l.bursts.count(c, r.number, now)
+		if l.tracks(key) {
+			l.bursts.count(keyChange{key: string(key)}, r.number, now)
 		}
 	}
 	if at, ok := l.bursts.next(); ok {
 		l.lookBy(at)
 	}
+}
+
+// tracks tells, with mu held, whether a subscriber tracks a key. Masters report all keys, so this
+// allocates nothing.
+func (l *Hub) tracks(key []byte) bool {
+	if l.changes.exact[string(key)] != nil {
+		return true
+	}
+	for prefix := range l.changes.loose {
+		if len(key) >= len(prefix) && string(key[:len(prefix)]) == prefix {
+			return true
+		}
+	}
+	return false
 }
 
 // tracking returns, with mu held, the subscribers that track a key.

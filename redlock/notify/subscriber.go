@@ -66,8 +66,8 @@ func (l *Hub) Subscriber(hear func(Event)) *Subscriber {
 	return &Subscriber{hub: l, hear: hear, wanted: map[want]struct{}{}}
 }
 
-// Subscribe begins to hear messages in channels. It returns at once if the Hub hears messages
-// already. Else it waits for the answers of all connected masters, after MasterTimeout only for a
+// Subscribe begins to hear messages in channels. It returns at once if the Hub hears those of a
+// quorum already. Else it waits for the answers of all connected masters, after MasterTimeout only for a
 // quorum, and at the latest until a stall or until ctx ends. If there is no quorum, an EventGap
 // follows once there is one.
 func (s *Subscriber) Subscribe(ctx context.Context, channels ...string) {
@@ -147,6 +147,16 @@ func (s *Subscriber) want(ctx context.Context, f *feed, loose bool, names []stri
 	s.informed = s.informed || f.changes
 	// Messages published before this moment were not promised.
 	s.exposed = s.exposed || !f.changes && !f.covered()
+}
+
+// wants tells, with hub.mu held, whether the subscriber wants something of a feed.
+func (s *Subscriber) wants(f *feed) bool {
+	for w := range s.wanted {
+		if w.feed == f {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Subscriber) leave(f *feed, loose bool, names []string) {
