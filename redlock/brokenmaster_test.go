@@ -295,7 +295,7 @@ func FuzzWhatAMasterSays(f *testing.F) {
 		if n, done, err := s.Scan(reply); err != nil || !done || n != len(reply) {
 			return
 		}
-		_, _ = parseReading(reply)
+		_, _ = parseReading([][]byte{reply, reply})
 		_, _ = resp.ParseTime(reply)
 		_, _ = resp.ParseInteger(reply)
 		_ = resp.CannotServe(reply)

@@ -9,7 +9,6 @@ import (
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
-	"redlock-proxy/redlock/renew"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
 )
@@ -91,7 +90,7 @@ func (l *Locker) extendOnce(ctx context.Context, r ExtendRequest, key string) Ou
 		Gives:   r.TTL,
 		Replies: 3,
 		Parse: func(replies [][]byte) (extension, error) {
-			v, err := parseReading(replies[0])
+			v, err := parseReading(replies)
 			left, _ := resp.ParseInteger(replies[1])
 			if resp.IsError(replies[2]) {
 				return extension{refusal: resp.ErrorText(replies[2])}, ballot.ReadAs(replies[2], true)
@@ -138,10 +137,53 @@ func (l *Locker) extendMissed(b *ballot.Ballot[extension], i int, a quorum.Answe
 	l.masters.At(i).Stream(r.DB).Deliver(&stream.Debt{Script: stream.ExpireScript, Key: b.Keys[0], Value: string(e.of.value), Ttl: end, Endless: e.endless}, time.Now(), true)
 }
 
-// RenewRequest asks for the extension of a lock for its holder.
-type RenewRequest = renew.Request
+// RenewRequest asks for the extension of a lock for its holder. Its caller knows what the holder
+// stored.
+type RenewRequest struct {
+	DB     int
+	Key    []byte
+	Holder []byte        // the value of a string
+	Hash   bool          // the lock is a hash, as re-entrant locks are, and Holder one of its fields
+	TTL    time.Duration // above 0, whole milliseconds
+}
 
-// Renew extends a lock for its holder, as package renew says.
+// Renew extends a lock for its holder. One ballot asks every master for this, in one script: if the
+// lock is the holder's, give it at least the TTL. The count in a holder's field does not matter: a
+// master that missed a re-entrance has the same holder. It creates nothing and takes nothing back,
+// and a master that missed it does not get it later. So it cannot bring back a lock that has ended,
+// nor extend another client's. Lost: Number is the number of masters that still have the lock.
 func (l *Locker) Renew(ctx context.Context, r RenewRequest) Outcome {
-	return renew.Renew(ctx, l.box, r)
+	// It goes before those that wait, but not in the middle of another request. Votes that
+	// the other one is about to lose would count for this one.
+	turn, err := l.lanes.Enter(ctx, r.DB, []string{string(r.Key)}, lane.Queueing{Next: true})
+	if err != nil {
+		return ballot.Abandoned()
+	}
+	defer turn.Leave()
+	kind := "string"
+	if r.Hash {
+		kind = "hash"
+	}
+	frames := resp.AppendEval(nil, renewScript, [][]byte{r.Key}, r.Holder, resp.Decimal(r.TTL.Milliseconds()), []byte(kind))
+	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
+		Kind:    KindExtend,
+		DB:      r.DB,
+		Keys:    []string{string(r.Key)},
+		Creates: true,
+		TTL:     l.masters.Covered(r.TTL),
+		Gives:   r.TTL,
+		Replies: 1,
+		Parse:   ballot.ParseDone,
+		Vote:    ballot.VoteOf,
+		Decide:  ballot.Tallied(quorum.Tally.Agree),
+	})
+	o := b.Outcome()
+	if o.Verdict == Lost {
+		for _, a := range b.Answers {
+			if a.State.Heard() && a.Value {
+				o.Number++
+			}
+		}
+	}
+	return o
 }

@@ -11,7 +11,6 @@ import (
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/rdb"
-	"redlock-proxy/redlock/renew"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -43,7 +42,7 @@ func init() {
 		stream.ProbeScript:   {"probe.lua", func(*fakeMaster, int, []byte, [][]byte) []byte { return replyInteger(0) }},
 		effect.BoundScript:   {"bound.lua", nil},
 		persistScript:        {"persist.lua", (*fakeMaster).runPersist},
-		renew.Script:         {"renew.lua", (*fakeMaster).runRenew},
+		renewScript:          {"renew.lua", (*fakeMaster).runRenew},
 		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
 		effect.UndoScript:    {"undo.lua", (*fakeMaster).runUndo},
 		scriptOf(master.AppendMark(nil, roster.Write{}, 0)):                     {"mark.lua", (*fakeMaster).runMark},
@@ -413,7 +412,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 			for _, run := range [][]string{
 				{stream.ReleaseScript, "v", "-1"}, {stream.ReleaseScript, "v", "-2"}, {stream.ReleaseScript, "v", "50000"}, {stream.ReleaseScript, "v", "70000"},
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
-				{renew.Script, "v", "50000", "string"}, {renew.Script, "v", "70000", "string"},
+				{renewScript, "v", "50000", "string"}, {renewScript, "v", "70000", "string"},
 				{deleteScript, "dump", payload},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"}, {deleteAnyway}, {extendIfMine, "v", "50000"},
 			} {

@@ -15,7 +15,7 @@ func TestWhatGoesOnBetweenTheLooksOfADEL(t *testing.T) {
 		{"a", "a", true}, {"a", "b", false}, {"5", "5", true}, {"5", "6", true}, {"5", "4", false},
 		{"a", "ab", true}, {"", "b", false}, {"ab", "a", false}, {"-5", "-4", true}, {"-5", "a", false}, {"a", "5", false}, {"5", "a", false},
 	} {
-		seen := func(value string) lookAnswer { return lookAnswer{reading: reading{value: []byte(value)}} }
+		seen := func(value string) reading { return reading{value: []byte(value)} }
 		if got := seen(row.before).goesOnAs(seen(row.after)); got != row.want {
 			t.Errorf("from %s to %s: %v", row.before, row.after, got)
 		}
@@ -25,15 +25,15 @@ func TestWhatGoesOnBetweenTheLooksOfADEL(t *testing.T) {
 // A DEL that looks again deletes what it met. It deletes nothing if it met nothing, or if the number of
 // masters has changed since then.
 func TestADELThatLooksAgainDeletesWhatItMet(t *testing.T) {
-	answers := func(n int) []quorum.Answer[lookAnswer] {
-		all := make([]quorum.Answer[lookAnswer], n)
+	answers := func(n int) []quorum.Answer[reading] {
+		all := make([]quorum.Answer[reading], n)
 		for i := range all {
-			all[i] = quorum.Answer[lookAnswer]{State: quorum.Answered, Value: lookAnswer{reading: reading{value: []byte("a")}}}
+			all[i] = quorum.Answer[reading]{State: quorum.Answered, Value: reading{value: []byte("a")}}
 		}
 		return all
 	}
 	for name, row := range map[string]struct {
-		met  []quorum.Answer[lookAnswer]
+		met  []quorum.Answer[reading]
 		want int
 	}{
 		"it met them":    {answers(3), 1},

@@ -18,8 +18,9 @@ import (
 
 // reading is one master's answer about a key.
 type reading struct {
-	value []byte // nil: absent
-	err   string // an error in place of a value, such as WRONGTYPE
+	value   []byte    // nil: absent
+	err     string    // an error in place of a value, such as WRONGTYPE
+	expires time.Time // zero: never, or unknown
 }
 
 func (r reading) present() bool { return r.value != nil || r.err != "" }
@@ -28,34 +29,23 @@ func (r reading) equal(s reading) bool {
 	return r.err == s.err && (r.value == nil) == (s.value == nil) && bytes.Equal(r.value, s.value)
 }
 
-// parseReading reads the reply to a GET of our own. It copies the value.
-func parseReading(reply []byte) (reading, error) { return parseReadingAs(reply, ballot.OwnAs) }
-
-func parseReadingAs(reply []byte, as func([]byte, bool) error) (reading, error) {
-	switch {
-	case resp.IsError(reply):
-		return reading{err: resp.ErrorText(reply)}, as(reply, true)
-	case resp.IsNil(reply):
-		return reading{}, nil
+// parseReading reads the replies to GETRANGE, or GET, and PTTL. It copies the value. If the key began
+// to exist in between, the reading is that of an empty value.
+func parseReading(replies [][]byte) (reading, error) {
+	if resp.IsError(replies[0]) {
+		return reading{err: resp.ErrorText(replies[0])}, ballot.OwnAs(replies[0], true)
 	}
-	v, ok := resp.ParseBulk(reply)
-	return reading{value: append([]byte{}, v...)}, as(reply, ok)
-}
-
-// appendGetUpTo appends a GET of a value, or of so much of it that it is certainly longer than most bytes.
-// Such a GET does not tell an empty value from an absent key.
-func appendGetUpTo(dst, key []byte, most int) []byte {
-	return resp.AppendCommand(dst, []byte("GETRANGE"), key, []byte("0"), resp.Decimal(int64(most)))
-}
-
-// parseReadingUpTo reads the reply to such a GET. exists is what the master said of the key right
-// after it: if the key began to exist in between, the reading is that of an empty value.
-func parseReadingUpTo(reply []byte, exists bool) (reading, error) {
-	r, err := parseReading(reply)
-	if len(r.value) == 0 && !exists {
+	v, isBulk := resp.ParseBulk(replies[0])
+	isNil := resp.IsNil(replies[0])
+	left, isInteger := resp.ParseInteger(replies[1])
+	r := reading{value: append([]byte{}, v...)}
+	if isNil || len(v) == 0 && left == effect.NoKey {
 		r.value = nil
 	}
-	return r, err
+	if left >= 0 {
+		r.expires = time.Now().Add(time.Duration(left) * time.Millisecond)
+	}
+	return r, cmp.Or(ballot.OwnAs(replies[0], isBulk || isNil), ballot.OwnAs(replies[1], isInteger))
 }
 
 // isCut tells whether this is the beginning of a large value.
@@ -101,39 +91,39 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 	return o, split
 }
 
-// read asks for a small value, and waits for its turn to ask for a large one.
-func (l *Locker) read(db int, key []byte) *ballot.Ballot[reading] {
-	b := l.readUpTo(db, key, ballot.Small, false)
+// look asks all masters for the value and the lifetime of a key: for a small value, and then in its turn
+// for a large one. The looks of a DEL keep what they show; nil: it is no DEL.
+func (l *Locker) look(db int, key []byte, looks *looks) *ballot.Ballot[reading] {
+	b := l.lookUpTo(db, key, looks, ballot.Small, false)
 	if slices.ContainsFunc(b.Answers, func(a quorum.Answer[reading]) bool { return a.State.Heard() && a.Value.isCut() }) {
-		return l.readUpTo(db, key, int(l.masters.Limits().MaxReply), true)
+		return l.lookUpTo(db, key, looks, int(l.masters.Limits().MaxReply), true)
 	}
 	return b
 }
 
-func (l *Locker) readUpTo(db int, key []byte, most int, large bool) *ballot.Ballot[reading] {
-	lock := string(key) // late answers outlive the call
-	return ballot.Poll(l.box, resp.AppendCommand(appendGetUpTo(nil, key, most), []byte("EXISTS"), key), ballot.Question[reading]{
+// lookUpTo asks for a value, or for so much of it that it is certainly longer than most bytes.
+func (l *Locker) lookUpTo(db int, key []byte, looks *looks, most int, large bool) *ballot.Ballot[reading] {
+	lock, number := string(key), looks.begin() // late answers outlive the call
+	frames := resp.AppendCommand(nil, []byte("GETRANGE"), key, []byte("0"), resp.Decimal(int64(most)))
+	return ballot.Poll(l.box, resp.AppendCommand(frames, []byte("PTTL"), key), ballot.Question[reading]{
 		Kind:    KindRead,
 		DB:      db,
 		Replies: 2,
 		Large:   large,
-		Parse: func(replies [][]byte) (reading, error) {
-			n, ok := resp.ParseInteger(replies[1])
-			r, err := parseReadingUpTo(replies[0], n > 0)
-			return r, cmp.Or(err, ballot.OwnAs(replies[1], ok))
-		},
-		Vote: func(r reading) Vote { return ballot.VoteOf(r.present()) },
+		Parse:   parseReading,
+		Vote:    func(r reading) Vote { return ballot.VoteOf(r.present()) },
 		Decide: func(answers []quorum.Answer[reading], _ time.Duration) Verdict {
 			return quorum.Exists(answers, reading.present, reading.equal)
 		},
-		Settler: ballot.SettleFunc[reading](func(_ *ballot.Ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
+		Settler: ballot.SettleFunc[reading](func(b *ballot.Ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
+			looks.add(number, b, i, a)
 			mendUnlessWon(l, db, lock, a, verdict, reading.present)
 		}),
 	})
 }
 
 func (l *Locker) get(db int, key []byte) (*ballot.Ballot[reading], Outcome) {
-	b := l.read(db, key)
+	b := l.look(db, key, nil)
 	o := b.Outcome()
 	if o.Verdict == Won {
 		r, _ := pluralityOfReadings(b.Answers)

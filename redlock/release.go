@@ -2,14 +2,11 @@ package redlock
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
-	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
@@ -67,7 +64,7 @@ func (r ReleaseRequest) limit(skew time.Duration) int64 {
 // acquiring. If the deletion finds nothing, the value may have grown or gone since the look. Then missed
 // is true, and release is called again.
 func (l *Locker) release(r ReleaseRequest, looks *looks) (o Outcome, missed bool) {
-	b := l.look(r, looks)
+	b := l.look(r.DB, r.Key, looks)
 	o = b.Outcome()
 	if b.Verdict == Lost {
 		return o, false
@@ -77,7 +74,7 @@ func (l *Locker) release(r ReleaseRequest, looks *looks) (o Outcome, missed bool
 	if heardFrom(b.Answers) < o.Needed && !unread {
 		return o, false
 	}
-	var seen lookAnswer
+	var seen reading
 	switch values := looks.deletable(b.Answers); {
 	case unread:
 		o = l.releaseUnread(r)
@@ -111,25 +108,12 @@ func heardFrom[A any](answers []quorum.Answer[A]) (n int) {
 	return n
 }
 
-// lookAnswer is one master's answer about a key and the key's lifetime.
-type lookAnswer struct {
-	reading
-	expires time.Time // zero: for ever
-}
-
-func (s lookAnswer) equal(t lookAnswer) bool { return s.reading.equal(t.reading) }
-
-func (s lookAnswer) counts() bool {
-	_, isNumber := s.number()
-	return isNumber
-}
-
 // goesOnAs tells whether a later look may show the same key: equal, a counter that has gone on, or a
 // string that something was appended to.
-func (s lookAnswer) goesOnAs(later lookAnswer) bool {
-	n, _ := s.number()
-	m, _ := later.number()
-	return s.equal(later) || s.counts() && later.counts() && m > n || len(s.value) > 0 && bytes.HasPrefix(later.value, s.value)
+func (s reading) goesOnAs(later reading) bool {
+	n, counts := s.number()
+	m, goesOn := later.number()
+	return s.equal(later) || counts && goesOn && m > n || len(s.value) > 0 && bytes.HasPrefix(later.value, s.value)
 }
 
 // looks are the looks of one DEL. The DEL may have to look again. Meanwhile its client's lock may
@@ -138,19 +122,22 @@ func (s lookAnswer) goesOnAs(later lookAnswer) bool {
 type looks struct {
 	mu      sync.Mutex
 	count   int
-	met     []quorum.Answer[lookAnswer] // by master; nil: the first look showed nothing
-	late    []lookAnswer                // what came after the verdicts of all looks
+	met     []quorum.Answer[reading] // by master; nil: the first look showed nothing
+	late    []reading                // what came after the verdicts of all looks
 	watched []watchedLife
 }
 
 // watchedLife is the longest life of a value that masters showed. A late answer may still
 // prolong it.
 type watchedLife struct {
-	of   lookAnswer
+	of   reading
 	life *stream.Lifetime
 }
 
 func (l *looks) begin() (number int) {
+	if l == nil {
+		return 0
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
@@ -159,7 +146,7 @@ func (l *looks) begin() (number int) {
 
 // deletable returns the values that the DEL may delete, of those that its latest look has
 // shown.
-func (l *looks) deletable(now []quorum.Answer[lookAnswer]) []lookAnswer {
+func (l *looks) deletable(now []quorum.Answer[reading]) []reading {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count > 1 {
@@ -167,13 +154,13 @@ func (l *looks) deletable(now []quorum.Answer[lookAnswer]) []lookAnswer {
 			return nil
 		}
 		// rule: a DEL that looks again spares a lock that came after it
-		now = quorum.Lasting(l.met, now, lookAnswer.goesOnAs)
+		now = quorum.Lasting(l.met, now, reading.goesOnAs)
 	}
-	return quorum.Candidates(now, lookAnswer.present, lookAnswer.equal)
+	return quorum.Candidates(now, reading.present, reading.equal)
 }
 
 // life returns the longest life of seen, one of the values that a look showed.
-func (l *looks) life(answers []quorum.Answer[lookAnswer], seen lookAnswer) *stream.Lifetime {
+func (l *looks) life(answers []quorum.Answer[reading], seen reading) *stream.Lifetime {
 	w := watchedLife{seen, stream.NewLifetime(time.Now())}
 	for _, a := range answers {
 		if a.State.Heard() {
@@ -190,12 +177,15 @@ func (l *looks) life(answers []quorum.Answer[lookAnswer], seen lookAnswer) *stre
 }
 
 // add keeps what a master showed, in time or late.
-func (l *looks) add(look int, b *ballot.Ballot[lookAnswer], master int, a quorum.Answer[lookAnswer]) {
+func (l *looks) add(look int, b *ballot.Ballot[reading], master int, a quorum.Answer[reading]) {
+	if l == nil || !a.State.Heard() {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if look == 1 {
 		if l.met == nil {
-			l.met = make([]quorum.Answer[lookAnswer], len(b.Answers))
+			l.met = make([]quorum.Answer[reading], len(b.Answers))
 		}
 		l.met[master] = a
 	}
@@ -207,50 +197,10 @@ func (l *looks) add(look int, b *ballot.Ballot[lookAnswer], master int, a quorum
 	}
 }
 
-func (w watchedLife) observe(s lookAnswer) {
+func (w watchedLife) observe(s reading) {
 	if s.equal(w.of) {
 		w.life.Reach(s.expires)
 	}
-}
-
-// look asks every master for the key's value and remaining time. It waits for its turn to ask for a
-// large value.
-func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer] {
-	b := l.lookUpTo(r, looks, ballot.Small, false)
-	if slices.ContainsFunc(b.Answers, func(a quorum.Answer[lookAnswer]) bool { return a.State.Heard() && a.Value.isCut() }) {
-		return l.lookUpTo(r, looks, int(l.masters.Limits().MaxReply), true)
-	}
-	return b
-}
-
-func (l *Locker) lookUpTo(r ReleaseRequest, looks *looks, most int, large bool) *ballot.Ballot[lookAnswer] {
-	frames := resp.AppendCommand(appendGetUpTo(nil, r.Key, most), []byte("PTTL"), r.Key)
-	lock, number := string(r.Key), looks.begin()
-	return ballot.Poll(l.box, frames, ballot.Question[lookAnswer]{
-		Kind:    KindRead,
-		DB:      r.DB,
-		Replies: 2,
-		Large:   large,
-		Parse: func(replies [][]byte) (lookAnswer, error) {
-			left, ok := resp.ParseInteger(replies[1])
-			v, err := parseReadingUpTo(replies[0], left != effect.NoKey)
-			s := lookAnswer{reading: v}
-			if left >= 0 {
-				s.expires = time.Now().Add(time.Duration(left) * time.Millisecond)
-			}
-			return s, cmp.Or(err, ballot.ReadAs(replies[1], ok))
-		},
-		Vote: func(s lookAnswer) Vote { return ballot.VoteOf(s.present()) },
-		Decide: func(answers []quorum.Answer[lookAnswer], _ time.Duration) Verdict {
-			return quorum.Exists(answers, lookAnswer.present, lookAnswer.equal)
-		},
-		Settler: ballot.SettleFunc[lookAnswer](func(b *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
-			if a.State.Heard() {
-				looks.add(number, b, i, a)
-			}
-			mendUnlessWon(l, r.DB, lock, a, verdict, lookAnswer.present)
-		}),
-	})
 }
 
 // releaseValue deletes a lock by value on every master. Masters that are away get the
@@ -290,8 +240,11 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		Replies: 1,
 		Large:   true, // it may be: no command tells how long a payload is
 		Parse: func(replies [][]byte) ([]byte, error) {
-			v, err := parseReading(replies[0])
-			return v.value, cmp.Or(err, ballot.ReadAs(replies[0], v.err == ""))
+			dump, ok := resp.ParseBulk(replies[0])
+			if !ok {
+				return nil, ballot.ReadAs(replies[0], resp.IsNil(replies[0]))
+			}
+			return bytes.Clone(dump), nil
 		},
 		Counts: holdsContent,
 		Vote:   func(dump []byte) Vote { return ballot.VoteOf(dump != nil) },

@@ -7,6 +7,8 @@ import _ "embed"
 var (
 	//go:embed persist.lua
 	persistScript string
+	//go:embed renew.lua
+	renewScript string
 	//go:embed delete.lua
 	deleteScript string
 )

@@ -188,8 +188,8 @@ func TestTimelineHeldByABareMajorityIsNotRetried(t *testing.T) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, Lost, 4*time.Millisecond)
 		w.elapse(second)
-		w.wantHeard(0, "SET, release.lua, GETRANGE, EXISTS")
-		w.wantHeard(4, "SET, GETRANGE, EXISTS")
+		w.wantHeard(0, "SET, release.lua, GETRANGE, PTTL")
+		w.wantHeard(4, "SET, GETRANGE, PTTL")
 	})
 }
 

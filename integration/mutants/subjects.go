@@ -47,7 +47,7 @@ var subjects = []subject{
 	{dir: "redlock/script", judges: []string{"redlock/script", "redlock"}, functions: []string{"Recognise", "trial.spares"}},
 	{dir: "redlock", judges: []string{"redlock"}, functions: []string{
 		"Locker.Acquire", "Locker.Extend", "Locker.acquireInTurn", "Locker.extendMissed", "Locker.extendOnce",
-		"Locker.release", "Locker.releaseValue", "acquisition.Keep", "acquisition.askOnce", "acquisition.takeBack", "lookAnswer.goesOnAs",
+		"Locker.release", "Locker.releaseValue", "acquisition.Keep", "acquisition.askOnce", "acquisition.takeBack", "reading.goesOnAs",
 		"looks.deletable",
 	}},
 	{dir: "proxy/lock", judges: []string{"proxy/lock", "proxy"}},
