@@ -191,16 +191,18 @@ func TestTimelineASwapReturnsTheExpectedValueOnlyFromAQuorum(t *testing.T) {
 	}
 }
 
-// These locks have no TTL. A master that missed a swap which was won gives the old value up, and no
-// other does.
-func TestTimelineASwapThatAMasterMissedTakesTheOldValue(t *testing.T) {
-	for _, row := range []struct{ holds, after string }{
-		{"X X X X X", ""},
-		{"X X B B X", foreign},
+// These locks have no TTL. A master that missed a swap which was won gets a timestamp later, and gives a
+// token up. Nobody gets one that was not won.
+func TestTimelineASwapThatAMasterMissedReachesIt(t *testing.T) {
+	for _, row := range []struct{ holds, value, after string }{
+		{strings.Repeat("1764140000.5 ", 5), "1764140009.25", "1764140009.25"},
+		{strings.Repeat("1764140000 ", 5), "1764140009", "1764140009"},
+		{"X X X X X", tokenA, ""},
+		{"X X B B X", tokenA, foreign},
 	} {
 		onTimeline(t, "ok ok ok ok lost", func(t *testing.T, w *timeline) {
 			w.put(row.holds, 0)
-			w.swap(w.locker, tokenA)
+			w.swap(w.locker, row.value)
 			w.elapse(200 * time.Millisecond) // before copies that differ are made equal
 			if v := w.masters[4].value(key); v != row.after {
 				t.Errorf("of %s: the last master holds %q, want %q", row.holds, v, row.after)
@@ -208,6 +210,18 @@ func TestTimelineASwapThatAMasterMissedTakesTheOldValue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A copy that differed before a swap that was won is made equal to the others.
+func TestTimelineASwapHasACopyMendedThatDiffers(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("1000.5 1000.5 1000.5 1000.5 900.5", 0)
+		if o := w.swap(w.locker, "2000.25"); o.Verdict != Won {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(5 * time.Second)
+		w.wantValues("2000.25 2000.25 2000.25 2000.25 2000.25")
+	})
 }
 
 func TestTimelineASwapTakesItsTurnWithAcquires(t *testing.T) {

@@ -16,8 +16,7 @@
 // record.go then tells of it to leases, lines, events, metrics and the log. So they cannot
 // disagree.
 //
-// The plane remembers the texts of scripts (scripts.go), and what a client has just read of
-// a lock that it may take over by GETSET (lastreads.go).
+// The plane remembers the texts of scripts (scripts.go).
 //
 // Absolute times become relative here, also in a transaction, so the masters' clocks need
 // not agree. A command that deletes its key whoever holds it, such as DEL, RENAME or

@@ -238,13 +238,20 @@ func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 		{"a-token-of-mine1/5000>you/9000", "release for a time"},
 		{"a-token-of-mine1>you", "release"},
 		{"a-token-of-mine>you", ""},
-		{"1764140000000000>1764140000000001", ""},
+		{"1764140000000000>1764140000000001", "replace"},
+		{"1764140000.25>1764140001.5", "replace"},
+		{"1764140000.25/5000>1764140001.5", ""},
+		{"12>13", ""},
+		{"Infinity>13", ""},
+		{"1e10>13", ""},
 		{"me/5000>me/5000", ""},
 		{"A:1>-", ""},
 	} {
 		got := ""
 		for _, d := range missedRun(resultOf(t, ":1\r\n", row.did), wordsOf("lock"), now) {
 			switch {
+			case d.Exact != nil:
+				got = "replace"
 			case d.Script == stream.ReleaseScript && d.Life != nil:
 				got = "release for a time"
 			case d.Script == stream.ReleaseScript:

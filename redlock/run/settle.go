@@ -1,7 +1,9 @@
 package run
 
 import (
+	"bytes"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -88,6 +90,10 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 	}
 	for k := range a.Value.After {
 		before, after := a.Value.Before[k], a.Value.After[k]
+		if won != nil && before.There() && won.Before[k].There() && !effect.SameContent(before, won.Before[k]) && !isQueue(before) {
+			// rule: a copy that differed before a won run is mended
+			u.mender.Mend(r.DB, string(r.Keys[k]))
+		}
 		due := effect.Due(won, k, before, after, r.Scrap, timeout)
 		switch did := effect.Compare(after, due); {
 		case did == effect.Created && won == nil && deleted.byQuorum(b, k, i, before, timeout):
@@ -176,7 +182,8 @@ func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*st
 // missedRun returns what a master that missed a won run must do by value, if the lock is
 // a string: delete it, or give it its new expiry. A copy that has another value on the others
 // goes, too: nobody holds it any more. But a counter stays, because it is united with theirs, and so does
-// a short value, which may be a constant that has come back.
+// a short value, which may be a constant that has come back. A time, which cannot come back, is replaced as
+// on the others if neither has a TTL: so the lock of Redis's SETNX page is taken over.
 func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 	var debts []*stream.Debt
 	for k, did := range x.Changes() {
@@ -191,6 +198,9 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 			if d.Script = stream.ReleaseScript; left >= 0 {
 				d.Life = stream.NewLifetime(now.Add(time.Duration(left) * time.Millisecond))
 			}
+		case did == effect.Changed && left == effect.NoExpiry && given == effect.NoExpiry && isTime(v):
+			// rule: a time without TTL that a won run replaced is replaced where the run was missed
+			d.Exact = effect.AppendUndo(nil, keys[k], x.After[k], x.Before[k])
 		case did == effect.Moved && given > 0:
 			d.Script, d.Ttl, d.Endless = stream.ExpireScript, now.Add(time.Duration(given)*time.Millisecond), left == effect.NoExpiry
 		default:
@@ -199,6 +209,12 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 		debts = append(debts, d)
 	}
 	return debts
+}
+
+// isTime tells whether a value is a time since 1970 in seconds or in a smaller unit.
+func isTime(value []byte) bool {
+	t, err := strconv.ParseFloat(string(value), 64)
+	return err == nil && t >= 1e9 && len(bytes.Trim(value, "0123456789.")) == 0
 }
 
 func counts(value []byte) bool {
