@@ -126,8 +126,6 @@ func (l *Hub) leave(s *Subscriber, w want) {
 	if delete(t[w.name], s); len(t[w.name]) == 0 {
 		delete(t, w.name)
 	}
-	// rule: who wants no messages any more has missed none
-	s.exposed = s.exposed && s.wants(&l.messages)
 	if f.open && !f.isWanted() {
 		f.left = time.Now()
 		l.lookBy(f.left.Add(feedLinger))

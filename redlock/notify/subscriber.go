@@ -165,6 +165,8 @@ func (s *Subscriber) leave(f *feed, loose bool, names []string) {
 	for _, name := range names {
 		s.hub.leave(s, want{f, loose, name})
 	}
+	// rule: who wants no messages any more has missed none
+	s.exposed = s.exposed && s.wants(&s.hub.messages)
 }
 
 // Limits of the events that wait for a subscriber whose hear is slow. Beyond them the
