@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/inspect"
@@ -39,15 +41,26 @@ func Healthcheck(ctx context.Context, path, admin string) error {
 // adminAddress returns the admin address in a configuration file. The file may be missing
 // or broken. It returns the default address if it finds none.
 func adminAddress(path string) string {
-	text, _ := os.ReadFile(cmp.Or(path, config.DefaultFile))
-	if found := adminKey.FindSubmatch(text); found != nil && config.CheckListen(string(found[1]), false) == nil {
-		return string(found[1])
+	text, err := os.ReadFile(cmp.Or(path, config.DefaultFile))
+	if err != nil {
+		return config.Demo().Admin
+	}
+	var file struct{ Admin *string }
+	if yaml.Unmarshal(text, &file) != nil || file.Admin == nil {
+		if line := adminLine.FindSubmatch(text); line != nil {
+			file.Admin = new(string(line[1]))
+		}
+	}
+	if file.Admin != nil {
+		if address := *file.Admin; config.CheckListen(address, false) == nil {
+			return address
+		}
 	}
 	return config.Demo().Admin
 }
 
-// adminKey finds the address also in a file that is not valid YAML.
-var adminKey = regexp.MustCompile(`(?m)(?:^|[{,][ \t]*)["']?admin["']?:[ \t]*["']?([^\s"'#,}]*)`)
+// adminLine finds the address in a file that is not valid YAML.
+var adminLine = regexp.MustCompile(`(?m)^admin:[ \t]*["']?([^\s"'#]*)`)
 
 // AskReload asks the process at cfg's admin address to read its file again, as SIGHUP does, and waits
 // for the result. It is for containers, which have no kill, and the only way to move keys with the lock
