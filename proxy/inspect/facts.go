@@ -73,19 +73,12 @@ func newFacts(title string, server endpoint.Endpoint) *Facts {
 	return &Facts{Title: title, Name: server.Name, TLS: server.TLS != nil}
 }
 
-// again asks the upstream, and the masters that have not answered. If the upstream does not answer, what
-// it said before may still be so.
+// again asks the upstream, and the masters that have not answered.
 func (a Answers) again(ctx context.Context) Answers {
 	var asking sync.WaitGroup
-	if before := a.Upstream; before != nil {
+	if a.Upstream != nil {
 		a.Upstream = newFacts("upstream", a.Config.Upstream.Server)
-		asking.Go(func() {
-			if a.Upstream.ask(ctx, a.Config.Upstream.Server, nil); a.Upstream.Err != nil {
-				failed := *before
-				failed.Err = a.Upstream.Err
-				*a.Upstream = failed
-			}
-		})
+		asking.Go(func() { a.Upstream.ask(ctx, a.Config.Upstream.Server, nil) })
 	}
 	a.Masters = slices.Clone(a.Masters)
 	for i, server := range a.Config.Masters.Servers {
@@ -99,6 +92,27 @@ func (a Answers) again(ctx context.Context) Answers {
 		}
 	}
 	asking.Wait()
+	return a
+}
+
+// recalling returns the answers with what servers that do not answer now said before: it may still be so.
+func (a Answers) recalling(before Answers) Answers {
+	if up := a.Upstream; up != nil && up.Err != nil && before.Upstream != nil && before.Upstream.Name == up.Name {
+		said := *before.Upstream
+		said.Err = up.Err
+		a.Upstream = &said
+	}
+	a.Masters = slices.Clone(a.Masters)
+	for i := range a.Masters {
+		f := &a.Masters[i]
+		at := slices.IndexFunc(before.Masters, func(b Facts) bool { return b.Name == f.Name })
+		if f.Err == nil || at < 0 {
+			continue
+		}
+		title, err := f.Title, f.Err
+		*f = before.Masters[at]
+		f.Title, f.Err = title, err
+	}
 	return a
 }
 

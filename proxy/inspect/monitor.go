@@ -21,7 +21,9 @@ import (
 const (
 	// lookEvery is the interval between two looks. The upstream may hang, and certificates end.
 	lookEvery = 30 * time.Second
-	// lookSoon is the interval if a server did not answer.
+	// lookAgain is the interval if a master did not answer.
+	lookAgain = 5 * time.Second
+	// lookSoon is the interval if the upstream did not answer: its clients wait for it.
 	lookSoon = time.Second
 )
 
@@ -94,10 +96,7 @@ func (s *Monitor) Use(answers Answers) {
 func (s *Monitor) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.report()
-		pause := lookEvery
-		if slices.ContainsFunc(s.known.all(), func(f Facts) bool { return f.Err != nil }) {
-			pause = lookSoon
-		}
+		pause := s.known.pause()
 		ended, release := s.hold(ctx)
 		next := Answers{}
 		select {
@@ -113,6 +112,17 @@ func (s *Monitor) Run(ctx context.Context) {
 			s.learn(ctx, next)
 		}
 	}
+}
+
+// pause is the time until the next look.
+func (a Answers) pause() time.Duration {
+	switch {
+	case a.Upstream != nil && a.Upstream.Err != nil:
+		return lookSoon
+	case slices.ContainsFunc(a.Masters, func(f Facts) bool { return f.Err != nil }):
+		return lookAgain
+	}
+	return lookEvery
 }
 
 // hold keeps one idle connection to the upstream, if that can be used. ended is closed when the connection
@@ -146,6 +156,7 @@ func (s *Monitor) hold(ctx context.Context) (ended <-chan struct{}, release func
 // learn makes answers the known ones. It shows the hazards as metrics, but for those that a running process
 // knows better: package redlock has the states of masters, and Upstream tells that of the upstream.
 func (s *Monitor) learn(ctx context.Context, answers Answers) {
+	answers = answers.recalling(s.known)
 	cfg, now := answers.Config, time.Now()
 	s.known = answers
 	s.sees(answers.Upstream, now)

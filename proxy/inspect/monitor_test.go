@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -103,7 +105,7 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.learn(t.Context(), Ask(t.Context(), cfg)) // as after a reload
-	knows("", true, false)
+	knows("getset of link", true, false)        // link is away, and said so before
 	if s.Version() == "" {
 		t.Error("no version is known")
 	}
@@ -138,6 +140,26 @@ func TestReportSaysWhatIsOver(t *testing.T) {
 		}
 		if got != step.want {
 			t.Errorf("%v: logged\n%swant\n%s", step.hazards, got, step.want)
+		}
+	}
+}
+
+// Only an upstream that does not answer is asked every second: each look logs in there.
+func TestPauseBetweenLooks(t *testing.T) {
+	fails := errors.New("it does not answer")
+	for name, test := range map[string]struct {
+		upstream *Facts
+		masters  []Facts
+		want     time.Duration
+	}{
+		"all answer":       {&Facts{}, []Facts{{}, {}}, lookEvery},
+		"a master is away": {&Facts{}, []Facts{{}, {Err: fails}}, lookAgain},
+		"the upstream is":  {&Facts{Err: fails}, []Facts{{}, {}}, lookSoon},
+		"both are":         {&Facts{Err: fails}, []Facts{{Err: fails}}, lookSoon},
+		"locks only":       {nil, []Facts{{}}, lookEvery},
+	} {
+		if got := (Answers{Upstream: test.upstream, Masters: test.masters}).pause(); got != test.want {
+			t.Errorf("%s: it waits %s, and should wait %s", name, got, test.want)
 		}
 	}
 }
