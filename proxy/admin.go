@@ -18,7 +18,7 @@ import (
 
 // adminServer answers operators and machines over HTTP. /metrics is for Prometheus.
 // /healthz says that the process lives. /readyz says whether locks can be decided, and
-// which masters do not vote. Package page serves the page and the JSON. POST /reload
+// which masters do not vote. Package console serves the page and the JSON. POST /reload
 // reloads the configuration. It is refused from other machines, because it needs no
 // password. Probes may ask for the first three by any name; the rest is guarded.
 type adminServer struct {

@@ -1,5 +1,5 @@
 // Package console answers REDLOCK, the command for operators: which masters vote, which
-// rules there are, and so on. REDLOCK HELP lists the subcommands. Package command has
+// rules there are, and so on. REDLOCK HELP lists the subcommands. Package route has
 // their arity and their keys, package config says who may send them. The package shows people and
 // programs the same over HTTP: /status.json once, /events as Server-Sent Events, /locks.json, and / as a
 // page that reads them.

@@ -62,7 +62,7 @@ type ClientInfo struct {
 	Key     string // of Command
 	Began   time.Time
 
-	// The journal does not know these. Package clients does, while the client is connected.
+	// The journal does not know these. Package handler does, while the client is connected.
 	LibName, LibVersion string
 	Idle                time.Duration // since bytes last came
 	WaitsOn             string        // who must answer next: locks, upstream or nobody

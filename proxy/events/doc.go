@@ -4,7 +4,7 @@
 //
 // # Parts
 //
-//   - Client (client.go): one client, as other goroutines may see it. Package clients has
+//   - Client (client.go): one client, as other goroutines may see it. Package handler has
 //     those that are connected.
 //   - A roll (roll.go): the clients that keys name.
 //   - Keys (keys.go): for a key, which client took it here, and the last verdicts. They say how long a

@@ -4,7 +4,7 @@
 // Most waits are for one of three things:
 //
 //   - every lock that may have been forgotten, or that another number of masters granted, has
-//     ended (Quarantine, Turn, ResizeHold)
+//     ended (Quarantine, Turn)
 //   - every process has read of a change, or must not write by its earlier reading (Hold)
 //   - other processes have written down what they alone know (Watch, JumpPatience)
 //
