@@ -66,6 +66,21 @@ func TestUsersOfTheUpstreamDoNotShare(t *testing.T) {
 	}
 }
 
+// An inline command gets a connection of its own if the array that is sent for it is long.
+func TestLongInlineCommandDoesNotShare(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	p := startTestProxy(t, redis, sharing)
+	other, c := p.dial(t), p.dial(t)
+	other.ask("SET k 1\r\nGET k\r\n", "+OK\r\n"+bulk("1"))
+	c.ask("GET k\r\n", bulk("1"))
+	before := connectionsOf(t, redis)
+	c.ask("MGET"+strings.Repeat(" k", 30_000)+"\r\nGET k\r\n", "*30000\r\n"+strings.Repeat(bulk("1"), 30_000)+bulk("1"))
+	if now := connectionsOf(t, redis); now != before+1 {
+		t.Errorf("there are %d connections, and were %d", now, before)
+	}
+	other.ask("GET k\r\n", bulk("1"))
+}
+
 // A long pipeline gets a connection of its own.
 func TestLongPipelineDoesNotShare(t *testing.T) {
 	redis := proxytest.StartRedis(t)

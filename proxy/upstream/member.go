@@ -67,7 +67,7 @@ type Member struct {
 
 	conn     atomic.Pointer[Conn] // the last one that was used; nil: none, or its own was closed
 	gathered []byte               // commands for the next Send; a buffer of gathers, or nil
-	long     []byte               // a command that follows them, and is not copied
+	long     []byte               // a command that follows them
 	expected []Expectation        // what answers them
 	failed   atomic.Bool          // replies will never come, or will not reach the client
 	gone     atomic.Bool          // nothing more may be written to the client
@@ -199,8 +199,8 @@ func (m *Member) Forward(commands []byte, e Expectation) {
 func (m *Member) Gathers() bool { return len(m.gathered) > 0 }
 
 // Send sends the commands in one write. It waits while the server takes no more. If the connection has
-// ended, the member fails. Commands and turns enter together, so they have one order. A long command on a connection
-// that others use could not: MayShare forbids it.
+// ended, the member fails. On a connection that others use, commands and turns enter in one step, long commands too:
+// otherwise the bytes of others could come between, and each would get the replies of another.
 func (m *Member) Send() {
 	if len(m.gathered) == 0 && m.long == nil {
 		return
@@ -230,15 +230,19 @@ func (m *Member) Send() {
 			c.queue.add(turn{of: m, Expectation: *e})
 		}
 	}
+	long := m.long
 	if !over {
 		_ = c.sock.Append(m.gathered)
+		if c.only == nil {
+			_ = c.sock.Append(long)
+			long = nil
+		}
 	}
 	c.mu.Unlock()
 	m.expected = m.expected[:0]
 	if m.gathered != nil {
 		gathers.Put((*[mostGathered]byte)(m.gathered[:mostGathered]))
 	}
-	long := m.long
 	m.gathered, m.long = nil, nil
 	switch {
 	case over:

@@ -394,3 +394,20 @@ func TestTurnsEnterWithTheirCommands(t *testing.T) {
 		t.Error("something is still to be sent, or to come")
 	}
 }
+
+// So does a long command, while bytes of others wait.
+func TestLongCommandEntersWithItsTurn(t *testing.T) {
+	r := newRig(t)
+	a, b := r.member(0), r.member(0)
+	server := <-r.servers
+	long, before := strings.Repeat("x", 3*mostGathered), strings.Repeat("y", mostUnsent/2)
+	b.sends(before, 1)
+	eventually(t, "some bytes are sent", func() bool { return b.conn.Load().sock.Waiting() < len(before) })
+	a.Forward([]byte("a"), Expectation{Count: 1})
+	a.Forward([]byte(long), Expectation{Count: 1})
+	b.sends("b", 1)
+	hears(t, server, before+"a"+long+"b")
+	say(server, "+b1\r\n+a\r\n+long\r\n+b2\r\n")
+	hears(t, a.client, "+a\r\n+long\r\n")
+	hears(t, b.client, "+b1\r\n+b2\r\n")
+}
