@@ -280,6 +280,7 @@ type process struct {
 	lastBeat  time.Time
 	// granted is when it last counted enough votes for a lock, by database.
 	granted map[int]time.Duration
+	turn    int // in peace it asks for the databases in turn
 	// told are the longest TTLs that servers told it, and when each was told last.
 	told map[time.Duration]time.Duration
 }
@@ -654,7 +655,12 @@ func (p *process) ask() {
 // askFor begins a ballot. It reaches the first master earlier than the others.
 func (p *process) askFor(long bool, first int) {
 	w := p.w
-	b := &ballot{p: p, db: w.rng.IntN(p.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay, masters: p.r.masters}
+	db := w.rng.IntN(p.dbs)
+	if w.peace {
+		p.turn++ // judgePeace wants a lock in each database soon, and draws may leave one out for long
+		db = p.turn % p.dbs
+	}
+	b := &ballot{p: p, db: db, began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay, masters: p.r.masters}
 	if long {
 		b.ttl = w.between(w.limits.RestartDelay, w.longestTTL()).Truncate(time.Second)
 	}
