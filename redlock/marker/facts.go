@@ -1,6 +1,7 @@
 package marker
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,16 +21,33 @@ type Facts struct {
 	Longest    time.Duration // the longest TTL granted
 }
 
-// IsLater tells whether a text that Parse refuses is the marker of a later version.
-func IsLater(text string) bool {
-	_, ok := Parse(text)
-	return !ok && strings.HasPrefix(text, "redlock-proxy/")
+// IsLater tells whether a text is the marker of a later version.
+func IsLater(text string) bool { return numberOf(text) > numberOf(ResizedVersion) }
+
+// isEarlier tells whether a text is the marker of an earlier version, whose markers Parse refuses.
+func isEarlier(text string) bool {
+	n := numberOf(text)
+	return n > 0 && n < numberOf(ResizedVersion) && n != numberOf(Version)
+}
+
+// numberOf returns the number of the version with which a text begins, or 0.
+func numberOf(text string) int {
+	version, _, _ := strings.Cut(text, " ")
+	number, ours := strings.CutPrefix(version, "redlock-proxy/")
+	n, err := strconv.Atoi(number)
+	if err != nil || !ours {
+		return 0
+	}
+	return n
 }
 
 // Unreadable says, to people, what a text under Key is that Parse refuses.
 func Unreadable(text string) string {
-	if IsLater(text) {
+	switch {
+	case IsLater(text):
 		return "its marker is of a later version of this program, so update this proxy; do not delete the key " + Key
+	case isEarlier(text):
+		return "its marker is of an earlier version of this program, which this one cannot read; when no proxy of that version runs any more and all its locks have ended, delete the key " + Key
 	}
 	return "its key " + Key + " is no marker; delete it if no other program needs it, or correct the address if another proxy listens there"
 }

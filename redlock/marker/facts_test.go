@@ -33,3 +33,25 @@ func TestFactsCountTheMastersThatCount(t *testing.T) {
 		}
 	}
 }
+
+// Only a marker of a later version says that this program is out of date.
+func TestUnreadableSaysWhatToDo(t *testing.T) {
+	const later, earlier, none = "of a later version", "of an earlier version", "is no marker"
+	for text, want := range map[string]string{
+		"redlock-proxy/5 db=0":        later,
+		"redlock-proxy/10":            later,
+		"redlock-proxy/3 db=0 set=s":  earlier,
+		"redlock-proxy/1 db=0":        earlier,
+		"redlock-proxy/2 and no more": none,
+		"redlock-proxy/4":             none,
+		"redlock-proxy/-1":            none,
+		"redlock-proxy/x 9":           none,
+		"redlock-proxy/":              none,
+		"9":                           none,
+		"":                            none,
+	} {
+		if got := Unreadable(text); !strings.Contains(got, want) || IsLater(text) != (want == later) {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
