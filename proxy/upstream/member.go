@@ -66,7 +66,7 @@ type Member struct {
 	index  int          // of the connections to one server
 
 	conn     atomic.Pointer[Conn] // the last one that was used; nil: none, or its own was closed
-	gathered []byte               // commands for the next Send; a buffer of gathers, or nil
+	gathered []byte               // commands for the next Send; a buffer of gathers, or a copy while Send waits, or nil
 	long     []byte               // a command that follows them
 	expected []Expectation        // what answers them
 	failed   atomic.Bool          // replies will never come, or will not reach the client
@@ -211,6 +211,7 @@ func (m *Member) Send() {
 		most = ownUnsent
 	}
 	if c.sock.Waiting() > most {
+		m.keepLess()
 		m.Waiting(func() {
 			for c.sock.Waiting() > most && !c.over.Load() && !m.gone.Load() && c.sock.WhenRoom(m.unpark) {
 				m.task.Park()
@@ -240,15 +241,28 @@ func (m *Member) Send() {
 	}
 	c.mu.Unlock()
 	m.expected = m.expected[:0]
-	if m.gathered != nil {
-		gathers.Put((*[mostGathered]byte)(m.gathered[:mostGathered]))
-	}
+	m.giveBack()
 	m.gathered, m.long = nil, nil
 	switch {
 	case over:
 		m.fail()
 	case long != nil: // is not copied
 		m.Waiting(func() { c.sock.Send(long) })
+	}
+}
+
+// keepLess puts the commands in a buffer of their length. If a server stands still, all sessions may wait for it, and
+// a whole buffer of gathers for each would be memory without bound. The copy is no longer than the input, which counts.
+func (m *Member) keepLess() {
+	less := append(make([]byte, 0, len(m.gathered)), m.gathered...)
+	m.giveBack()
+	m.gathered = less
+}
+
+// giveBack gives the buffer of the commands back to gathers, if it is from there.
+func (m *Member) giveBack() {
+	if cap(m.gathered) == mostGathered {
+		gathers.Put((*[mostGathered]byte)(m.gathered[:mostGathered]))
 	}
 }
 

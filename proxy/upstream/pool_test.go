@@ -293,6 +293,29 @@ func TestWriteWaitsForTheServer(t *testing.T) {
 	}
 }
 
+// A member that waits for the server has no more memory than its commands need.
+func TestWhoWaitsKeepsItsCommandsOnly(t *testing.T) {
+	r := newRig(t)
+	a, b := r.member(0), r.member(0)
+	server := <-r.servers
+	kept := make(chan int, 1)
+	b.Options.Waiting = func(wait func()) { kept <- cap(b.gathered); wait() }
+	before := strings.Repeat("x", 16<<20) // more than the kernel takes while the server reads nothing
+	a.Forward([]byte(before), Expectation{Count: 1})
+	done := make(chan struct{})
+	go func() { defer close(done); b.sends("short", 1) }()
+	select {
+	case size := <-kept:
+		if size > 100 {
+			t.Errorf("a command of 5 bytes takes %d", size)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing waits")
+	}
+	hears(t, server, before+"short")
+	await(t, "Send's end", done)
+}
+
 // All who need a connection at the same time get one, or the same error.
 func TestDialOnce(t *testing.T) {
 	r := newRig(t)
