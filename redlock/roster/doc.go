@@ -58,7 +58,7 @@
 //     master that may know the TTL is unreachable. It is so for every process that reaches too few masters for the
 //     restart delay: a dead minority does not keep a restarted master out for ever. The record has the cap, too,
 //     because the next master that forgets may have no other one to learn from. It turns like any other. The quarantine
-//     ends early when enough others that remember have answered.
+//     ends early when enough others that remember have answered, and have no cap on record (isGuess).
 //   - EarlierListTells. The masters that tell must also be in each quorum of one master more: the last one may have been
 //     removed a moment ago, and a lock of before may be on it. So of four masters, the three others must tell.
 //   - Eviction. A master that may evict locks when its memory is full does not vote. Once its policy has changed, it

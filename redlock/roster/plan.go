@@ -202,8 +202,12 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 // few others were read, and so many that remember have answered since. The record keeps the cap until it
 // turns: a master that is mended meanwhile may have nobody else to learn from.
 func (r *Roster) learnsLess(p Place, s *view, now time.Time) bool {
-	return !r.hasJoined(p, s) && r.tells(r.rememberingSince(p, s.forgotAt().Add(r.limits.MasterTimeout))) &&
-		r.limits.Quarantine(r.grantedBut(p.Master, now)) < s.marker.Quarantine
+	since := s.forgotAt().Add(r.limits.MasterTimeout)
+	// rule: LongestTTLFromEnough: a master that had to guess itself does not tell
+	told := r.count(func(i int, v *view) bool {
+		return i != p.Master && r.remembers(i, v.run) && v.asked.After(since) && !r.isGuess(v.marker)
+	})
+	return !r.hasJoined(p, s) && r.tells(told) && r.limits.Quarantine(r.grantedBut(p.Master, now)) < s.marker.Quarantine
 }
 
 // covers returns the longest TTL of what a place may have forgotten. It returns false if

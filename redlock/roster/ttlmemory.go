@@ -35,13 +35,30 @@ func (t *ttlMemory) granted(now time.Time) time.Duration {
 
 // granted returns the longest TTL that an unended lock may have, as far as this process knows:
 // from the records that it can read, and from the lost ones.
-func (r *Roster) granted(now time.Time) time.Duration { return r.grantedBut(-1, now) }
+func (r *Roster) granted(now time.Time) time.Duration {
+	longest := r.ttls.granted(now)
+	for _, s := range r.views {
+		if s.present() && s.marker.Set == r.set {
+			longest = max(longest, s.marker.Granted())
+		}
+	}
+	return longest
+}
 
-// grantedBut is granted without what a master has on record now.
+// isGuess tells whether a marker has the cap on record. Mostly its master forgot, and could not learn the longest TTL.
+// Until the record turns, such a master does not tell what was granted.
+func (r *Roster) isGuess(m marker.Marker) bool { return m.Before >= r.limits.MaxQuarantine }
+
+// grantedBut is granted without what a master has on record now, and without guesses. It is the longest TTL if
+// enough others tell.
 func (r *Roster) grantedBut(master int, now time.Time) time.Duration {
 	longest := r.ttls.granted(now)
 	for p, s := range r.views {
-		if p.Master != master && s.present() && s.marker.Set == r.set {
+		switch {
+		case p.Master == master || !s.present() || s.marker.Set != r.set:
+		case r.isGuess(s.marker):
+			longest = max(longest, s.marker.Longest)
+		default:
 			longest = max(longest, s.marker.Granted())
 		}
 	}
