@@ -90,7 +90,8 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 	}
 	for k := range a.Value.After {
 		before, after := a.Value.Before[k], a.Value.After[k]
-		if won != nil && before.There() && won.Before[k].There() && !effect.SameContent(before, won.Before[k]) && !isQueue(before) {
+		// The others may have read no key: a watched one had changed there.
+		if won != nil && k < len(won.Before) && before.There() && won.Before[k].There() && !effect.SameContent(before, won.Before[k]) && !isQueue(before) {
 			// rule: a copy that differed before a won run is mended
 			u.mender.Mend(r.DB, string(r.Keys[k]))
 		}
