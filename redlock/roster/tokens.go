@@ -36,6 +36,8 @@ func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time) int
 	if p.DB != 0 || cause == ClockJumped { // the record is in database 0, and survives the jump of a clock
 		return r.token
 	}
+	// A process with the old list may still give tokens that only the server before a new one records. So what the
+	// others know now is not enough for a new one.
 	// rule: the last token is learned after the ballots that were under way
 	forgot = forgot.Add(r.limits.MasterTimeout)
 	if !r.isNew(p, r.views[p]) && r.rememberingSince(p, forgot) >= max(1, r.othersThatTell()) {
