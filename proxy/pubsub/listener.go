@@ -66,7 +66,11 @@ func (l *Listener) Close() {
 	l.masters.Close()
 	l.cancel()
 	l.checks.Wait()
+	l.out.Lock()
 	l.memory.Release(l.names + l.keys + l.waiting)
+	l.names, l.keys, l.waiting = 0, 0, 0 // GiveBack may still come
+	l.closed = true
+	l.out.Unlock()
 	l.session.Env.Metrics.ClientListens(-1)
 }
 

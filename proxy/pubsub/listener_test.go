@@ -225,6 +225,34 @@ func TestWhatWaitsIsCharged(t *testing.T) {
 	}
 }
 
+// Memory for what waits is given back once, also if the sweep still has the Listener after its end.
+func TestMemoryIsGivenBackOnce(t *testing.T) {
+	x := listen(t)
+	x.subscribe("a")
+	message := strings.Repeat("x", 500_000)
+	x.publish("a", message)
+	swept := make(chan struct{})
+	go func() { defer close(swept); x.l.GiveBack() }()
+	x.l.Close()
+	<-swept
+	x.expect("message", "a", message)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		x.l.out.Lock()
+		left := x.l.out.Backlog()
+		x.l.out.Unlock()
+		if left == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the message is not taken")
+		}
+	}
+	x.l.GiveBack()
+	if used := x.l.memory.InUse(); used != 0 {
+		t.Errorf("%d bytes are charged after the end", used)
+	}
+}
+
 // begin begins a command of the client on a key.
 func (x *fixture) begin(reads bool, name string, args ...string) {
 	router := x.session.Env.Active.Load().Router
