@@ -40,7 +40,7 @@ type Listener struct {
 	version wire.Version
 	tracked *trackedKeys // nil if the client tracks nothing
 	keys    int          // memory for these
-	waiting int          // memory for what the client has not taken
+	waiting int          // memory for messages that the client has not taken, or more
 	closed  bool
 
 	ctx    context.Context // ends with Close
@@ -112,12 +112,13 @@ func (l *Listener) push(messages, invalidations int, kind string, parts ...[]byt
 // write appends a push to what waits for the client. If that is too much, it ends the session at once, so
 // that the client knows that it may miss messages. The caller holds the client's write lock.
 func (l *Listener) write(text []byte, messages, invalidations int) {
-	waiting := l.out.Backlog() + len(text)
+	l.giveBack()
+	waiting := l.waiting + len(text)
 	switch {
 	case l.closed || l.session.InPipe(): // in a pipe the ends of values are not known
 	case int64(waiting) > l.session.Env.Active.Load().Limits.Output:
 		l.overflow(session.Overflow)
-	case !l.memory.Reserve(waiting - l.waiting):
+	case !l.memory.Reserve(len(text)):
 		l.overflow(session.OverflowMemory)
 	default:
 		l.waiting = waiting
@@ -136,6 +137,12 @@ func (l *Listener) overflow(why session.Reason) {
 func (l *Listener) GiveBack() {
 	l.out.Lock()
 	defer l.out.Unlock()
+	l.giveBack()
+}
+
+// giveBack is GiveBack with the client's write lock held. Replies wait between the messages, so some that were
+// taken may count until less waits in all.
+func (l *Listener) giveBack() {
 	if less := l.waiting - l.out.Backlog(); less > 0 {
 		l.waiting -= less
 		l.memory.Release(less)

@@ -225,6 +225,29 @@ func TestWhatWaitsIsCharged(t *testing.T) {
 	}
 }
 
+// Replies that the client has not taken do not count as messages.
+func TestRepliesAreNoMessages(t *testing.T) {
+	x := listen(t)
+	x.subscribe("a")
+	before, reply := x.l.memory.InUse(), strings.Repeat("r", 2<<20) // longer than the limit for messages
+	x.l.out.Lock()
+	_ = x.l.out.Append([]byte(reply))
+	x.l.out.Unlock()
+	x.publish("a", "1")
+	x.publish("a", "2")
+	if used := x.l.memory.InUse() - before; used == 0 || used > 1000 {
+		t.Errorf("%d bytes are charged for two short messages", used)
+	}
+	if _, err := io.ReadFull(x.client, make([]byte, len(reply))); err != nil {
+		t.Fatal(err)
+	}
+	x.expect("message", "a", "1")
+	x.expect("message", "a", "2")
+	if x.session.HasEnded(session.Overflow) {
+		t.Error("the session has ended")
+	}
+}
+
 // Memory for what waits is given back once, also if the sweep still has the Listener after its end.
 func TestMemoryIsGivenBackOnce(t *testing.T) {
 	x := listen(t)
