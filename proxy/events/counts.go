@@ -2,7 +2,6 @@ package events
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -96,8 +95,8 @@ var refusals = []string{"CROSSLOCK", "TRYAGAIN", "NOUPSTREAM"}
 
 // Refused counts an error reply by its code, if it is one of refusals.
 func (m *Metrics) Refused(code string) {
-	if slices.Contains(refusals, code) {
-		m.of.Refusals.WithLabelValues(strings.ToLower(code)).Inc()
+	if found := m.refused[code]; found != nil {
+		found.Inc()
 	}
 }
 
@@ -134,8 +133,8 @@ func (m *Metrics) ListenerEnded(reason string)  { m.of.Ended.WithLabelValues(rea
 
 // WokenUp counts messages and invalidations that were sent to clients.
 func (m *Metrics) WokenUp(messages, invalidations int) {
-	m.of.WakeUps.WithLabelValues("message").Add(float64(messages))
-	m.of.WakeUps.WithLabelValues("invalidation").Add(float64(invalidations))
+	m.messages.Add(float64(messages))
+	m.invalidations.Add(float64(invalidations))
 }
 
 // ReloadRefused counts a refused reload.

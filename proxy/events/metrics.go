@@ -121,6 +121,9 @@ type Metrics struct {
 	commands series[commandLabels, commandSeries]
 	locks    series[string, lockSeries] // by rule
 
+	messages, invalidations prometheus.Counter            // of WakeUps
+	refused                 map[string]prometheus.Counter // by each of refusals; does not change
+
 	rules        []string // those whose series exist
 	hazardsShown []Hazard
 }
@@ -164,6 +167,11 @@ func NewMetrics(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	}
 	m.of.BuildInfo.WithLabelValues(names.Build...).Set(1)
 	m.of.Reloaded.Set(1)
+	m.messages, m.invalidations = m.of.WakeUps.WithLabelValues("message"), m.of.WakeUps.WithLabelValues("invalidation")
+	m.refused = map[string]prometheus.Counter{}
+	for _, code := range refusals {
+		m.refused[code] = m.of.Refusals.WithLabelValues(strings.ToLower(code))
+	}
 	for _, limit := range names.Limits {
 		m.of.Limits.WithLabelValues(limit)
 	}
