@@ -200,14 +200,15 @@ func (r *Roster) hasRecorded(i, master int) bool {
 
 // heardOf counts the other masters that have recorded the member at a place, and returns the number that must: so
 // many that each quorum of the list before has one of them. A process that has the list before without the operator's
-// knowledge is possible in a promotion only. Elsewhere those suffice that can record it.
+// knowledge is possible in a promotion only. Elsewhere those suffice that can record it, but one at least: a process that
+// reads none cannot know that its epoch is the newest.
 func (r *Roster) heardOf(master int) (heard, needed int) {
 	heard = r.count(func(i int, _ *view) bool { return i != master && r.hasRecorded(i, master) })
 	needed = min(r.masters-1, quorum.Intersecting(r.masters))
 	if !r.moves(master) {
-		needed = min(needed, r.count(func(i int, s *view) bool {
+		needed = min(needed, max(1, r.count(func(i int, s *view) bool {
 			return i != master && s.present() && s.marker.Set == r.set && s.marker.Run == s.run
-		}))
+		})))
 	}
 	return heard, needed
 }

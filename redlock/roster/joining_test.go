@@ -150,7 +150,7 @@ func TestRosterWhoMustHaveAPromotionOnRecord(t *testing.T) {
 	for _, row := range []struct {
 		moves, foreign, stays bool
 		want                  int
-	}{{false, false, false, 0}, {true, false, false, 2}, {false, true, false, 0}, {false, false, true, 1}} {
+	}{{false, false, false, 1}, {true, false, false, 2}, {false, true, false, 1}, {false, false, true, 1}} {
 		r := votingRoster(3, now)
 		r.servers[0].Moves = row.moves
 		for i := 1; i < 3; i++ {
