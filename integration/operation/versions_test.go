@@ -20,8 +20,8 @@ const markerKey = "redlock-proxy:master"
 // So were the versions before that, and so will be this one if the markers change again.
 var earlier = rig.Change{
 	File: "redlock/marker/marker.go",
-	Old:  "version != Version && version != ResizedVersion",
-	New:  "version != Version",
+	Old:  `ResizedVersion = "redlock-proxy/4"`,
+	New:  `ResizedVersion = "redlock-proxy/3"`,
 }
 
 // TestTwoVersionsRunTogether runs a proxy of an earlier version and one of this version. Both lock,
