@@ -237,16 +237,17 @@ func TestTimelineAnExtensionDoesNotCountVotesThatAreAboutToBeUndone(t *testing.T
 }
 
 // Another client's acquire waits for slow masters until its time is over. The extension waits for the
-// acquire, and then for the masters.
+// acquire, and then for the masters. Three of these answer at one moment, so the order is a World's.
 func TestTimelineAnExtensionTakesItsTurn(t *testing.T) {
-	onTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
+	onWorldTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", 10*second)
-		go w.acquire(tokenB, 10*second)
-		time.Sleep(time.Millisecond / 2)
+		_, ended := w.begin(tokenB)
+		w.sleep(time.Millisecond / 2)
 		w.play("ok ok ok ok ok")
 		if o, _ := w.extend(10 * second); o.Verdict != Won {
 			t.Errorf("%v", o.Verdict)
 		}
+		w.loop.Join(ended)
 	})
 }
 
