@@ -45,14 +45,6 @@ func (l *Loop) begin(t *Task) *Task {
 	return t
 }
 
-func (q *queue) add(t *Task) {
-	if t.later {
-		q.later = append(q.later, t)
-	} else {
-		q.tasks = append(q.tasks, t)
-	}
-}
-
 // Park returns after an Unpark, or without reason. It returns at once if the task was unparked
 // since its last Park. The caller looks again at what it waits for.
 func (t *Task) Park() {
