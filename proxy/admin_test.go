@@ -325,7 +325,7 @@ func TestMetrics(t *testing.T) {
 		`redlock_refused_commands_total{reason="crosslock"} 1`,
 		`redlock_refused_commands_total{reason="tryagain"} 2`,
 		`redlock_refused_commands_total{reason="noupstream"} 1`,
-		`redlock_build_info{goversion="` + runtime.Version() + `",revision="` + thisBuild().revision + `",version="` + thisBuild().version + `"} 1`,
+		`redlock_build_info{goversion="` + runtime.Version() + `",revision="` + thisBuild().revision + `",version="` + number + `"} 1`,
 	} {
 		if !strings.Contains(body, want+"\n") {
 			t.Errorf("no %s", want)

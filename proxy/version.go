@@ -5,34 +5,35 @@ import (
 	"strings"
 )
 
+// number is the version of the proxy, by semver.org. All that tells a version reads it here, and so do the
+// programs that make packages.
+const number = "0.9.0"
+
 // commit is set by the linker (-X) if the sources are built without their repository. With
 // the repository the build records the commit itself.
 var commit string
 
 // A build says which sources and which Go made this process, as far as recorded.
 type build struct {
-	version, revision, goVersion string
-	changed                      bool // the sources had uncommitted changes
+	revision, goVersion string
+	changed             bool // the sources had uncommitted changes
 }
 
-// Version returns the module's version, and the commit and the Go version if the build
+// Version returns the proxy's version, and the commit and the Go version if the build
 // recorded them.
 func Version() string { return thisBuild().String() }
 
 func thisBuild() build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return build{version: "unknown"}
+		info = &debug.BuildInfo{}
 	}
 	return readBuild(info, commit)
 }
 
 // readBuild prefers the commit that the build recorded to the linker's.
 func readBuild(info *debug.BuildInfo, commit string) build {
-	b := build{version: info.Main.Version, revision: commit, goVersion: info.GoVersion}
-	if b.version == "" || b.version == "(devel)" {
-		b.version = "development build"
-	}
+	b := build{revision: commit, goVersion: info.GoVersion}
 	for _, setting := range info.Settings {
 		switch {
 		case setting.Key == "vcs.revision" && setting.Value != "":
@@ -58,10 +59,10 @@ func (b build) String() string {
 		details = append(details, b.goVersion)
 	}
 	if len(details) == 0 {
-		return b.version
+		return number
 	}
-	return b.version + " (" + strings.Join(details, ", ") + ")"
+	return number + " (" + strings.Join(details, ", ") + ")"
 }
 
 // labels returns the version, the revision and the Go version, for the metric.
-func (b build) labels() []string { return []string{b.version, b.revision, b.goVersion} }
+func (b build) labels() []string { return []string{number, b.revision, b.goVersion} }
