@@ -47,7 +47,7 @@ func frameworks(t *testing.T) []framework {
 // for such a proxy.
 func TestFrameworkKeys(t *testing.T) {
 	t.Parallel()
-	handbook := rig.ReadFile(t, "../deploy/README.md")
+	handbook := rig.ReadFile(t, "../deploy/INSTALL.md")
 	c := rig.StartServers(t)
 	var rules []string
 	for _, f := range frameworks(t) {

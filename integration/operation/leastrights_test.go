@@ -18,11 +18,11 @@ import (
 // the words of a command.
 func handbookRights(t *testing.T, password string, keys []string) []any {
 	t.Helper()
-	readme, err := os.ReadFile("../deploy/README.md")
+	page, err := os.ReadFile("../deploy/INSTALL.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`(?m)^    (ACL SETUSER redlock .*)$`).FindSubmatch(readme)
+	line := regexp.MustCompile(`(?m)^    (ACL SETUSER redlock .*)$`).FindSubmatch(page)
 	if line == nil {
 		t.Fatal("the handbook has no line for the proxy's user on a master")
 	}

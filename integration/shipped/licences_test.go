@@ -41,7 +41,7 @@ func TestLicences(t *testing.T) {
 	default:
 		t.Errorf("%s is not what is linked (%v); write it with: %s", licencesFile, err, licencesCommand)
 	}
-	_, section, _ := strings.Cut(rig.ReadFile(t, "../deploy/README.md"), "\n## Dependencies\n")
+	_, section, _ := strings.Cut(rig.ReadFile(t, "../deploy/REFERENCE.md"), "\n## Dependencies\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var named []string
 	for _, found := range regexp.MustCompile("`([a-z.]+/[^` ]+)`").FindAllStringSubmatch(section, -1) {

@@ -12,7 +12,10 @@ import (
 )
 
 // documents are the texts that these tests check.
-var documents = []string{"../README.md", "../deploy/README.md", "README.md", "bench/README.md", "../redlock/doc.go"}
+var documents = []string{
+	"../README.md", "../deploy/README.md", "../deploy/INSTALL.md", "../deploy/RUN.md", "../deploy/INCIDENTS.md", "../deploy/REFERENCE.md",
+	"README.md", "bench/README.md", "../redlock/doc.go",
+}
 
 // TestDocumentsNameTestsThatExist: every test that a document names as evidence exists.
 func TestDocumentsNameTestsThatExist(t *testing.T) {

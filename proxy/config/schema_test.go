@@ -115,7 +115,7 @@ func schemaBelow(rows []setting, prefix string) object {
 	return schema
 }
 
-var links = regexp.MustCompile(`\[([^]]*)\]\(#[^)]*\)`)
+var links = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 
 const (
 	serverPattern   = "^((rediss?|sentinels?)://.|unix:///.)"

@@ -16,7 +16,7 @@ var rewrite = flag.Bool("rewrite", false, "write deploy/config.schema.json and t
 
 const (
 	configFile   = "../../config.yaml"
-	handbookFile = "../../deploy/README.md"
+	handbookFile = "../../deploy/REFERENCE.md"
 )
 
 // Each row has a field of its own, each field has a row, and config.yaml shows each key.
@@ -123,7 +123,7 @@ func reloadWords(s setting) string {
 	case s.traits&atLogin != 0:
 		return "with the next login"
 	case s.traits&asPlanned != 0:
-		return "[in steps](#change-it-while-it-runs)"
+		return "[in steps](RUN.md#change-it-while-it-runs)"
 	}
 	return "at once"
 }

@@ -87,7 +87,7 @@ func globOf(search string) string {
 	return "*" + escapes.Replace(search) + "*"
 }
 
-// lockTableOf shows the locks that are held. deploy/README.md has the meaning of the fields.
+// lockTableOf shows the locks that are held. deploy/REFERENCE.md has the meaning of the fields.
 func lockTableOf(held Held, search string, now time.Time) pairs {
 	slices.SortFunc(held.Locks, func(a, b HeldLock) int { return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Key, b.Key)) })
 	return pairs{"time", Time(now), "search", search, "complete", held.Complete, "more", held.More, "locks", objects(held.Locks, func(l HeldLock) pairs {

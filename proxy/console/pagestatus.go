@@ -10,7 +10,7 @@ import (
 	"redlock-proxy/proxy/unruled"
 )
 
-// What follows makes the answers of /status.json. deploy/README.md has the meaning of the fields.
+// What follows makes the answers of /status.json. deploy/REFERENCE.md has the meaning of the fields.
 
 // The values of health.
 const (

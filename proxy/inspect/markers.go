@@ -12,10 +12,10 @@ import (
 )
 
 // anotherSet tells the operator what to do about a master that belongs to another set.
-const anotherSet = "list the masters as they belong together, or build another set from them (deploy/README.md, \"Another set from the same masters\")"
+const anotherSet = "list the masters as they belong together, or build another set from them (deploy/RUN.md, \"Another set from the same masters\")"
 
 // anotherNumber tells the operator what to do about a list that is longer or shorter than the set.
-const anotherNumber = "reload the running proxies, one master at a time (deploy/README.md, \"Another number of masters\")"
+const anotherNumber = "reload the running proxies, one master at a time (deploy/RUN.md, \"Another number of masters\")"
 
 // markerFacts are the facts about a master's marker, from redlock.MarkerKey in database 0.
 type markerFacts struct {

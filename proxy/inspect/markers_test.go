@@ -23,7 +23,7 @@ func TestMarkerLines(t *testing.T) {
 	marker := func(number int, since time.Time) string {
 		return fmt.Sprintf(testMarker, number, number, since.UnixMilli())
 	}
-	const another = `list the masters as they belong together, or build another set from them (deploy/README.md, "Another set from the same masters")`
+	const another = `list the masters as they belong together, or build another set from them (deploy/RUN.md, "Another set from the same masters")`
 	const quarantine = "30s, or the longest TTL granted, up to 10m"
 	for _, row := range []struct {
 		name   string
