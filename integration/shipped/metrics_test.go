@@ -207,8 +207,14 @@ func (shown shownMetrics) misses(expression string) (wrong []string) {
 	return wrong
 }
 
-// alertExpressions returns the expressions of the alert rules, by the alert's name.
-func alertExpressions(t *testing.T) map[string]string {
+// alertRule is an alert of deploy/prometheus/alerts.yaml.
+type alertRule struct {
+	Alert, Expr string
+	Annotations map[string]string
+}
+
+// alertRules returns the alert rules, by the alert's name.
+func alertRules(t *testing.T) map[string]alertRule {
 	t.Helper()
 	text, err := os.ReadFile("../deploy/prometheus/alerts.yaml")
 	if err != nil {
@@ -216,17 +222,27 @@ func alertExpressions(t *testing.T) map[string]string {
 	}
 	var file struct {
 		Groups []struct {
-			Rules []struct{ Alert, Expr string }
+			Rules []alertRule
 		}
 	}
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
+	found := map[string]alertRule{}
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
-			found[rule.Alert] = rule.Expr
+			found[rule.Alert] = rule
 		}
+	}
+	return found
+}
+
+// alertExpressions returns the expressions of the alert rules, by the alert's name.
+func alertExpressions(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for name, rule := range alertRules(t) {
+		found[name] = rule.Expr
 	}
 	return found
 }

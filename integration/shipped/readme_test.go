@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,53 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	}
 	if links < 5 {
 		t.Errorf("only %d links were found", links)
+	}
+}
+
+// pointer is how texts of the program, alerts and comments name a page of the handbook.
+var pointer = regexp.MustCompile(`deploy/([A-Z]+\.md)(?:#([a-z0-9-]+))?`)
+
+// TestPointersToTheHandbookLeadSomewhere: what the program says, an alert or a comment names a page of the
+// handbook and a heading of it that exist.
+func TestPointersToTheHandbookLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	found := 0
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".go", ".yaml", ".html", ".service", ".sh", ".tpl", ".txt", ".8"}, filepath.Ext(path)) {
+			return err
+		}
+		for _, to := range pointer.FindAllStringSubmatch(rig.ReadFile(t, path), -1) {
+			found++
+			page := filepath.Join("../deploy", to[1])
+			if _, err := os.Stat(page); err != nil {
+				t.Errorf("%s names %s: %v", path, to[0], err)
+			} else if to[2] != "" && !headings(rig.ReadFile(t, page))[to[2]] {
+				t.Errorf("%s names %s, and there is no such heading", path, to[0])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < 30 {
+		t.Errorf("only %d pointers were found", found)
+	}
+}
+
+// TestAlertsNameTheirRunbook: each alert leads to what the handbook says about it.
+func TestAlertsNameTheirRunbook(t *testing.T) {
+	t.Parallel()
+	rules := alertRules(t)
+	for name, rule := range rules {
+		if want := "deploy/INCIDENTS.md#" + strings.ToLower(name); rule.Annotations["runbook"] != want {
+			t.Errorf("%s has the runbook %q, want %s", name, rule.Annotations["runbook"], want)
+		}
+	}
+	for _, heading := range regexp.MustCompile(`(?m)^### (Redlock\w+)$`).FindAllStringSubmatch(rig.ReadFile(t, "../deploy/INCIDENTS.md"), -1) {
+		if _, there := rules[heading[1]]; !there {
+			t.Errorf("the handbook says what to do about %s, which is no alert", heading[1])
+		}
 	}
 }
 
