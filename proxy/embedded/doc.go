@@ -2,11 +2,10 @@
 // out. It is good enough for the locks of common libraries, whether these are strings,
 // hashes, lists or sets.
 //
-// The server is miniredis plus the commands that clients and the proxy also need: HELLO,
-// INFO, CONFIG GET, CLIENT, COMMAND, and DUMP and RESTORE of every type. The payloads
-// of DUMP are Redis's. A client that tracks keys is told at every write that all keys may
-// have changed, but not when a key expires. A caller may rely on three things: TTLs expire by themselves,
-// each server has its own run id, and Close returns within a second. A server forgets
+// The server is miniredis plus the commands that clients and the proxy also need: INFO, CONFIG GET, some of
+// CLIENT, COMMAND, and DUMP and RESTORE of every type. The payloads of DUMP are Redis's. The proxy itself answers what
+// clients ask about themselves. CLIENT ID, KILL and TRACKING are unknown here. A caller may rely on three things: TTLs
+// expire by themselves, each server has its own run id, and Close returns within a second. A server forgets
 // everything when the process ends. No claim about safety may rely on it.
 //
 // A server listens on a free loopback port, so that redis-cli can connect to it. The

@@ -181,16 +181,9 @@ func (a *answers) do(script *peer, args ...string) (any, error) {
 // inScript tells whether the command comes from a script, not from a client. miniredis
 // does not say so. But it refuses EXEC with another error if a script calls it.
 func (a *answers) inScript(peer *peer) bool {
-	if peer.Ctx == nil || a.inMulti(peer) {
+	if peer.Ctx == nil || a.isInMulti(peer) {
 		return false
 	}
 	_, err := a.do(peer, "EXEC")
 	return err != nil && !strings.HasPrefix(err.Error(), "ERR EXEC without MULTI")
-}
-
-func (a *answers) inMulti(peer *peer) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	client := a.clients[peer]
-	return client != nil && client.inMulti
 }

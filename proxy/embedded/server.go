@@ -28,14 +28,7 @@ func Start(name string) (*Server, error) {
 	}
 	var id [20]byte
 	rand.Read(id[:])
-	answers := &answers{
-		runID:      hex.EncodeToString(id[:]),
-		port:       mini.Port(),
-		started:    time.Now(),
-		server:     mini.Server(),
-		clients:    map[*peer]*clientState{},
-		performing: map[*peer]bool{},
-	}
+	answers := &answers{info: infoOf(hex.EncodeToString(id[:]), mini.Port()), server: mini.Server(), inMulti: map[*peer]bool{}}
 	mini.Server().SetPreHook(answers.answer)
 	return &Server{name: name, mini: mini}, nil
 }
