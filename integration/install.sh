@@ -64,6 +64,8 @@ kind "the campaign"
 have systemd-analyze systemd
 have promtool prometheus
 kind "deployment files"
+holds haproxy test -x /usr/sbin/haproxy
+kind "a balancer"
 have php php-cli
 holds php-redis php -r 'exit(extension_loaded("redis") ? 0 : 1);'
 php_holds php-predis Predis/autoload.php

@@ -32,6 +32,7 @@ var (
 	Faketime       = Program{name: "faketime", debian: "faketime"}
 	SystemdAnalyze = Program{name: "systemd-analyze", debian: "systemd"}
 	Promtool       = Program{name: "promtool", debian: "prometheus"}
+	HAProxy        = Program{name: "haproxy", debian: "haproxy", look: []string{"/usr/sbin/haproxy", "-v"}}
 	PHP            = Program{name: "php", debian: "php-cli"}
 	Phpredis       = Program{name: "phpredis", debian: "php-redis", look: []string{"php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"}}
 	Predis         = phpLibrary("Predis", "php-predis", "Predis")
