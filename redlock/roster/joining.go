@@ -335,3 +335,4 @@ func (r *Roster) Left(i int) {
 	maps.DeleteFunc(r.views, func(p Place, _ *view) bool { return p.Master == i })
 	r.changed()
 }
+	maps.DeleteFunc(r.outrun, func(p Place, _ bool) bool { return p.Master == i })

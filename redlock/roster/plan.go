@@ -77,7 +77,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 // databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	s := r.views[p]
-	if s == nil || r.outrun || !s.read || p.DB >= marker.Databases || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
+	if s == nil || len(r.outrun) > 0 || !s.read || p.DB >= marker.Databases || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
 		return Write{}, false
 	}
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now) {

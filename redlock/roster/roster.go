@@ -107,11 +107,11 @@ func (r *Roster) of(i int) *master {
 // no lock. Its owner lets one goroutine at a time use it.
 type Roster struct {
 	servers []Server
-	masters int    // the number of places that count
-	fresh   bool   // the operator says that no lock can be held yet
-	outrun  bool   // a marker of a later version was read, so this process does not know who the masters are
-	limits  Limits // of the last Tick
-	nonce   uint64 // differs for each process and for each set that it begins
+	masters int            // the number of places that count
+	fresh   bool           // the operator says that no lock can be held yet
+	outrun  map[Place]bool // these had a marker of a later version last, so this process does not know who the masters are
+	limits  Limits         // of the last Tick
+	nonce   uint64         // differs for each process and for each set that it begins
 
 	version   uint64 // rises when set, epoch, joined or a jump changes
 	witnessed bool   // this process saw the set begin, so no lock is older
@@ -154,6 +154,7 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		all:    map[int]*master{},
 		views:  map[Place]*view{},
 		reason: "no lock master has been reached yet",
+		outrun: map[Place]bool{},
 		moved:  map[int]time.Time{},
 	}
 }
@@ -247,7 +248,11 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	next, ok := marker.Parse(text)
 	broken = broken || text != "" && !ok
 	// rule: a process that cannot read a marker of its set writes none
-	r.outrun = r.outrun || r.set != "" && marker.IsLater(text)
+	if ok {
+		delete(r.outrun, p)
+	} else if r.set != "" && marker.IsLater(text) {
+		r.outrun[p] = true
+	}
 	news := !s.read || s.text != text || s.broken != broken
 	if news {
 		r.leaves(s, next, now)

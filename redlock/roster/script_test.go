@@ -33,7 +33,8 @@ import (
 //	                     is replaced by x, is promoted by x (with its marker),
 //	                     records 5m (a longer TTL, for a ballot),
 //	                     belongs to a later version (which has written its marker),
-//	                     belongs to an earlier version (and has an old marker)
+//	                     belongs to an earlier version (and has an old marker),
+//	                     belongs to this version (and has its marker again)
 //	p adds d             what a reload with one master more does first
 //	p removes 4          what a reload with one master less does
 //	p stands             the state of the masters as it sees them
@@ -165,6 +166,8 @@ func (s *script) happens(m *toyServer, words []string) {
 		m.texts[0] = strings.Replace(m.texts[0], marker.Version, "redlock-proxy/9", 1)
 	case what == "belongs to an earlier version":
 		m.texts[0] = strings.Replace(m.texts[0], marker.Version, "redlock-proxy/3", 1)
+	case what == "belongs to this version":
+		m.texts[0] = strings.Replace(m.texts[0], "redlock-proxy/9", marker.Version, 1)
 	case words[0] == "records":
 		ttl, _ := time.ParseDuration(words[1])
 		m.raise(0, ttl)
