@@ -184,7 +184,7 @@ func (r *resizing) goesOn(t *testing.T) {
 func (r *resizing) mayChange(t *testing.T, p *rig.Proxy) {
 	t.Helper()
 	rig.WaitFor(t, "the next change may come", func() error {
-		if status := r.status(p); strings.Contains(status, "the next change may come at") {
+		if status := r.status(p); strings.Contains(status, "the next change of the lock masters may come at") {
 			return errors.New(status)
 		}
 		return nil

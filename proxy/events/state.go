@@ -70,7 +70,11 @@ func (s State) Missing() (lines []string) {
 // do not count.
 func (s State) Changes() (lines []string) {
 	if !s.NextChange.IsZero() {
-		lines = append(lines, fmt.Sprintf("the lock masters were changed: %s; the next change may come at %s, if all vote then", redlock.TellAll, s.NextChange.UTC().Format(time.RFC3339)))
+		next := fmt.Sprintf("the next change of the lock masters may come at %s, if all vote then", s.NextChange.UTC().Format(time.RFC3339))
+		if s.TellAll {
+			next = "the lock masters were changed: " + redlock.TellAll + "; " + next
+		}
+		lines = append(lines, next)
 	}
 	for _, m := range s.Others {
 		lines = append(lines, "not counted: "+m.line())

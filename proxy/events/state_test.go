@@ -73,12 +73,14 @@ func TestChangesAreTold(t *testing.T) {
 	const other = "not counted: m4:1 is quarantined until 2026-11-21T05:10:00Z"
 	for _, row := range []struct {
 		next time.Time
+		tell bool
 		want []string
 	}{
-		{time.Time{}, []string{other}},
-		{testUntil, []string{"the lock masters were changed: " + redlock.TellAll + "; the next change may come at 2026-11-21T05:10:00Z, if all vote then", other}},
+		{time.Time{}, false, []string{other}},
+		{testUntil, false, []string{"the next change of the lock masters may come at 2026-11-21T05:10:00Z, if all vote then", other}},
+		{testUntil, true, []string{"the lock masters were changed: " + redlock.TellAll + "; the next change of the lock masters may come at 2026-11-21T05:10:00Z, if all vote then", other}},
 	} {
-		status.NextChange = row.next
+		status.NextChange, status.TellAll = row.next, row.tell
 		if got := stateOf(status).Changes(); !slices.Equal(got, row.want) {
 			t.Errorf("got %q, want %q", got, row.want)
 		}

@@ -94,7 +94,8 @@
 //   - One change at a time (joining.go): another server in a place, a server in one more place, or without the last
 //     one. Majorities of N masters and of one more or less have a master in common, if they share their servers. The
 //     next change waits for Limits.MaxQuarantine, and until all masters vote that are reached (OneChangeAtATime). By
-//     then every lock of the list before has ended. A new server counts at once and waits for Limits.MaxQuarantine
+//     then every lock of the list before has ended. The same place may change again at once: the lists in use still differ
+//     in one place. A new server counts at once and waits for Limits.MaxQuarantine
 //     before it votes (NewServerQuarantined). Within that time, less the longest TTL, the operator gives the new list
 //     to all processes, or stops them (TellAll). So a server that was replaced or removed votes nowhere when the new
 //     one does. If it is stopped first, its successor is nothing but a master that restarted empty.

@@ -42,7 +42,7 @@ func (r *Roster) adopt(now time.Time) {
 			m.met, m.before = "", ""
 		}
 	}
-	first, learned, another := r.joined, r.learned, r.set != ""
+	first, learned, listed, another := r.joined, r.learned, r.listed, r.set != ""
 	r.set, r.reason = best.set, ""
 	r.epoch, r.joined, r.masters = 0, best.joined, best.masters
 	for _, s := range r.views {
@@ -54,6 +54,7 @@ func (r *Roster) adopt(now time.Time) {
 	if !another && slices.Equal(first, r.joined) {
 		r.learned = learned // nobody has counted others before
 	}
+	r.listed = listed // who changed that, and when, is not known here
 	r.changed()
 }
 

@@ -44,17 +44,21 @@ func (r *Roster) join(master int, name, run string, now time.Time) {
 
 // change begins the next epoch.
 func (r *Roster) change(master int, m members.Member, now time.Time) {
-	r.epoch++
-	m.Epoch = r.epoch
-	r.joined = r.joined.With(master, m)
-	// rule: BallotEndsWithEpoch: running ballots may have counted the server before it
-	r.learned = now
-	r.recount()
+	m.Epoch = r.epoch + 1
+	r.record(m.Epoch, r.joined.With(master, m), now)
 	r.changed()
 }
 
-// recount takes over the number of masters from their record.
-func (r *Roster) recount() {
+// record takes over an epoch and the masters on record, and their number.
+func (r *Roster) record(epoch int64, joined members.List, now time.Time) {
+	for i := range joined {
+		// A restart or a promotion changes no list.
+		if r.joined.Has(i) != joined.Has(i) || r.member(i).Name != members.Read(joined[i]).Name && !r.moves(i) {
+			r.listed = now
+		}
+	}
+	// rule: BallotEndsWithEpoch: running ballots may have counted the server before it
+	r.epoch, r.joined, r.learned = epoch, joined, now
 	if n := r.joined.Counting(); n != r.masters && n > 0 {
 		r.masters, r.recalls = n, false
 	}
@@ -257,7 +261,7 @@ const fewest = 3
 // Remove takes place i, the last one, from the masters.
 func (r *Roster) Remove(i int, now time.Time) (Joined, error) {
 	if r.joined.Has(i) {
-		if i != r.masters-1 || i < fewest {
+		if i != r.masters-1 || i < fewest || !r.joined.Has(i-1) {
 			return Joined{}, fmt.Errorf("of the %d lock masters on record only the last can be removed, and %d must stay", r.masters, fewest)
 		}
 		if err := r.changeable(i, r.masters-1, now); err != nil {
@@ -271,7 +275,8 @@ func (r *Roster) Remove(i int, now time.Time) (Joined, error) {
 
 // changeable returns an error if the server at place i cannot change now, so that there are so many masters. One change
 // comes at a time: when MaxQuarantine is over since the last one, and all others vote that are reached and have it on
-// record.
+// record. The same place may change again at once, such as one whose new server never came up: then all lists that are
+// in use still differ in one place only.
 func (r *Roster) changeable(i, masters int, now time.Time) error {
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
@@ -281,8 +286,8 @@ func (r *Roster) changeable(i, masters int, now time.Time) error {
 	}
 	// rule: OneChangeAtATime: the next change waits for MaxQuarantine
 	next := r.nextChange()
-	if now.Before(next) {
-		return fmt.Errorf("the lock masters were changed less than max_quarantine ago; the next change may come at %s", next.UTC().Format(time.RFC3339))
+	if now.Before(next) && !r.isChanging(i, now) {
+		return fmt.Errorf("the lock masters were changed less than max_quarantine ago, as far as this proxy knows; the next change may come at %s", next.UTC().Format(time.RFC3339))
 	}
 	voting, needed := 0, quorum.Size(masters)
 	for j := range r.masters {
@@ -304,12 +309,22 @@ func (r *Roster) changeable(i, masters int, now time.Time) error {
 // TellAll is the operator's rule. Without it two processes could count different servers for longer than a new one waits.
 const TellAll = "give every proxy the present list of masters within max_quarantine minus the longest TTL, or stop it; where you can, stop a replaced server first"
 
-// nextChange returns when the operator may change the masters again, if all vote then. It is zero if they never changed.
+// nextChange returns when the operator may change the masters again, if all vote then. It is zero if they never changed,
+// or if the server of the last change votes in the run in which it joined: then MaxQuarantine is over. A process that
+// has just started knows no more about when that change was.
 func (r *Roster) nextChange() time.Time {
-	if r.learned.IsZero() {
-		return r.learned
+	over := r.count(func(i int, s *view) bool {
+		return r.member(i).Epoch == r.epoch && r.hasJoined(Place{i, 0}, s) && s.told.State == Voting
+	})
+	if r.learned.IsZero() || over > 0 {
+		return time.Time{}
 	}
 	return r.learned.Add(r.limits.Apart(r.limits.MaxQuarantine))
+}
+
+// isChanging tells whether the last change was at a place, and the operator may still be giving the new list to others.
+func (r *Roster) isChanging(i int, now time.Time) bool {
+	return r.member(i).Epoch == r.epoch && now.Before(r.nextChange())
 }
 
 // Asks tells whether a place must have streams: its server is one of the masters on record. All others may be left (Left).
@@ -333,6 +348,6 @@ func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
 func (r *Roster) Left(i int) {
 	delete(r.all, i)
 	maps.DeleteFunc(r.views, func(p Place, _ *view) bool { return p.Master == i })
+	maps.DeleteFunc(r.outrun, func(p Place, _ bool) bool { return p.Master == i })
 	r.changed()
 }
-	maps.DeleteFunc(r.outrun, func(p Place, _ bool) bool { return p.Master == i })

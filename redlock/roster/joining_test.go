@@ -210,12 +210,18 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 			r.Noted(Place{i, 0}, Standing{State: st}, now)
 		}
 	}
-	changed := func(before time.Duration) func(r *Roster) {
+	changed := func(before time.Duration, run string) func(r *Roster) { // the second one, by a server that joined in this run
 		return func(r *Roster) {
+			for i := range 3 {
+				m := r.views[Place{i, 0}].marker
+				m.Epoch, m.Joined = 2, members.List{"1", "2@b/" + run, "1"}
+				r.shows(Place{i, 0}, m.String())
+			}
 			r.limits = rosterLimits
 			r.learned = now.Add(-before)
 		}
 	}
+	long := rosterLimits.Apart(rosterLimits.MaxQuarantine)
 	for name, row := range map[string]struct {
 		change func(r *Roster)
 		place  int
@@ -228,8 +234,14 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 		"another one is dead":                 {func(r *Roster) { is(r, Voting, Unreachable, Voting) }, 2, "1 of the other masters vote now"},
 		"another one is in quarantine":        {func(r *Roster) { is(r, Voting, Quarantined, Voting) }, 2, "b does not vote"},
 		"another one lacks the last change":   {func(r *Roster) { r.epoch = 2 }, 2, "a does not vote"},
-		"the last change was a moment ago":    {changed(rosterLimits.Apart(rosterLimits.MaxQuarantine) - 1), 2, "less than max_quarantine ago"},
-		"the last change was long enough ago": {changed(rosterLimits.Apart(rosterLimits.MaxQuarantine)), 2, ""},
+		"the last change was a moment ago":    {changed(long-1, "before"), 2, "less than max_quarantine ago"},
+		"the last change was long enough ago": {changed(long, "before"), 2, ""},
+		"the same place was just changed":     {changed(0, "before"), 1, ""},
+		"the server of the last change votes": {changed(0, "b"), 2, ""},
+		"the server of the last change is dead": {func(r *Roster) {
+			changed(0, "b")(r)
+			is(r, Voting, Unreachable, Voting)
+		}, 2, "less than max_quarantine ago"},
 	} {
 		r := votingRoster(3, now)
 		r.SetServer(3, Server{Name: "d"})

@@ -184,7 +184,7 @@ func (r *Roster) correct(m Write, s *view, now time.Time) (Write, bool) {
 		// The set was begun by a process that was not told that it is new.
 		m.Kind, m.Marker.Since = WriteAll, 0
 		return m, true
-	case own.Quarantine == r.limits.MaxQuarantine && r.learnsLess(p, s, now):
+	case s.told.State == Quarantined && own.Quarantine == r.limits.MaxQuarantine && r.learnsLess(p, s, now):
 		m.Marker.Since, m.Marker.Quarantine = own.Since, r.limits.Quarantine(r.grantedBut(p.Master, now))
 		return m, true
 	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < r.limits.Quarantine(s.lacks.granted(s.told.Until)):
@@ -207,7 +207,8 @@ func (r *Roster) learnsLess(p Place, s *view, now time.Time) bool {
 	told := r.count(func(i int, v *view) bool {
 		return i != p.Master && r.remembers(i, v.run) && v.asked.After(since) && !r.isGuess(v.marker)
 	})
-	return !r.hasJoined(p, s) && r.tells(told) && r.limits.Quarantine(r.grantedBut(p.Master, now)) < s.marker.Quarantine
+	// rule: NewServerQuarantined: one that joined and restarts waits as long
+	return !r.isChanging(p.Master, now) && r.tells(told) && r.limits.Quarantine(r.grantedBut(p.Master, now)) < s.marker.Quarantine
 }
 
 // covers returns the longest TTL of what a place may have forgotten. It returns false if

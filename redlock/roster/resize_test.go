@@ -52,6 +52,7 @@ func TestTheNumberOfMastersChangesByOne(t *testing.T) {
 		{"1 1 1 5-", 3, "", nil, "1 1 1 5-", 3},
 		{"1 1 1 1 1", 3, "", nil, "of the 5 lock masters on record only the last can be removed", 5},
 		{"1 1 1", 2, "", nil, "and 3 must stay", 3},
+		{"1 1 1 1 9- 9+f/rf", 5, "", nil, "of the 6 lock masters on record only the last can be removed", 6},
 		{"1 1 1", 3, "x", func(r *Roster, now time.Time) { r.Noted(Place{1, 0}, Standing{State: Unreachable}, now) }, "2 of the other masters vote now, and a majority of 3 is needed", 3},
 		{"1 1 1 1 1", 4, "", func(r *Roster, now time.Time) { r.Noted(Place{1, 0}, Standing{State: Quarantined}, now) }, "b does not vote", 5},
 		{"1 1 1 1 1", 4, "", func(r *Roster, now time.Time) { r.learned = now }, "less than max_quarantine ago", 5},

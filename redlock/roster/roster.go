@@ -119,7 +119,8 @@ type Roster struct {
 	set     string
 	epoch   int64
 	joined  members.List
-	learned time.Time // when this process learned of other members, or took a step
+	learned time.Time // when this process learned of other members
+	listed  time.Time // when it learned of some that other lists of masters must have, too, while it ran
 	ttls    ttlMemory
 	token   int64           // the largest fencing token read in a marker of the set
 	recalls bool            // N-Q+1 markers were once read together, so the longest TTL known is the set's
@@ -153,8 +154,8 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		joined: members.New(masters),
 		all:    map[int]*master{},
 		views:  map[Place]*view{},
-		reason: "no lock master has been reached yet",
 		outrun: map[Place]bool{},
+		reason: "no lock master has been reached yet",
 		moved:  map[int]time.Time{},
 	}
 }
@@ -349,8 +350,7 @@ func (r *Roster) learn(s *view, now time.Time) bool {
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}
-	r.epoch, r.joined, r.learned = epoch, joined, now
-	r.recount()
+	r.record(epoch, joined, now)
 	return true
 }
 

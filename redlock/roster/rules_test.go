@@ -41,6 +41,13 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 		}
 	}
 	longer := func(r *Roster) { with(Place{1, 0}, func(m *marker.Marker) { m.Longest = 5 * time.Minute })(r) }
+	waits := func(change func(*marker.Marker)) func(*Roster) { // in a quarantine of the cap
+		return func(r *Roster) {
+			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, rosterLimits.MaxQuarantine; change(m) })(r)
+			r.Noted(zero, Standing{State: Quarantined, Until: time.Now().Add(time.Hour)}, time.Now())
+		}
+	}
+	still := func(*marker.Marker) {}
 	for name, row := range map[string]struct {
 		at     Place
 		finds  func(r *Roster)
@@ -120,27 +127,28 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 			}
 		}, Starting, "3 edit  0s"},
 		"all databases are out of date":    {three, with(Place{1, 0}, func(m *marker.Marker) { m.Epoch = 2 }), Starting, "0 edit  0s"},
-		"the cap, and others tell":         {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute }), Voting, "0 here  30s"},
-		"the same, with the cap on record": {zero, with(zero, func(m *marker.Marker) { m.Since, m.Quarantine, m.Before = 1, 10*time.Minute, 10*time.Minute }), Voting, "0 here  30s"},
+		"the cap, and others tell":         {zero, waits(still), Voting, "0 here  30s"},
+		"the same, and it is over":         {zero, func(r *Roster) { waits(still)(r); r.Noted(zero, Standing{State: Voting}, time.Now()) }, Voting, ""},
+		"the same, with the cap on record": {zero, waits(func(m *marker.Marker) { m.Before = rosterLimits.MaxQuarantine }), Voting, "0 here  30s"},
 		"the cap is the longest TTL": {zero, func(r *Roster) {
 			with(Place{1, 0}, func(m *marker.Marker) { m.Longest = 10 * time.Minute })(r)
-			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute })(r)
+			waits(still)(r)
 		}, Voting, ""},
 		"the cap, and another one does not remember": {zero, func(r *Roster) {
-			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute })(r)
+			waits(still)(r)
 			with(Place{1, 0}, func(m *marker.Marker) { m.Run = "old" })(r)
 		}, Voting, ""},
 		"the cap, of one that joined": {zero, func(r *Roster) {
 			joins(r)
 			with(three, func(m *marker.Marker) { m.Epoch, m.Joined = 2, []string{"2@a/a", "1", "1"} })(r)
-			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 10*time.Minute })(r)
+			waits(still)(r)
 		}, Voting, ""},
 		"a quarantine that is too short": {zero, func(r *Roster) {
 			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 30*time.Second })(r)
 			r.Noted(zero, Standing{State: Quarantined, Until: time.Now()}, time.Now())
 		}, Voting, "0 here  5m0s"},
-		"the same, and it is over": {zero, func(r *Roster) {
+		"a short one that is over": {zero, func(r *Roster) {
 			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 30*time.Second })(r)
 		}, Voting, ""},

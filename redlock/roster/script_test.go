@@ -268,7 +268,11 @@ func (s *script) acts(name string, words []string) {
 			s.print("%s %v%s", m.Name, m.State, s.because(m.Reason, m.Until))
 		}
 		if !status.NextChange.IsZero() {
-			s.print("%d of %d are needed; the next change may come at %v", status.Needed, len(status.Masters), status.NextChange.Sub(worldBegan))
+			tell := ""
+			if status.TellAll {
+				tell = ", and every process must have the new list"
+			}
+			s.print("%d of %d are needed; the next change may come at %v%s", status.Needed, len(status.Masters), status.NextChange.Sub(worldBegan), tell)
 		}
 	}
 }

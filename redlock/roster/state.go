@@ -61,6 +61,8 @@ type Status struct {
 	Learned time.Time
 	// NextChange is when the operator may change the masters again, if all vote then. It is zero if that is over.
 	NextChange time.Time
+	// TellAll says that the operator's rule TellAll holds until NextChange: this process saw the list of masters change.
+	TellAll bool
 	// NewUntil is when locks can be granted in a new set, which begins in quarantine. It is
 	// zero if the set is not new, or if locks can be granted already.
 	NewUntil time.Time
