@@ -52,9 +52,7 @@ func testPage() *console.Page {
 		Active:  config.NewActive(&config.Settings{Config: config.Demo(), Router: new(route.Router)}),
 		Journal: journal,
 		Masters: func() events.State {
-			return journal.Masters(func() redlock.Status {
-				return redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}}
-			})
+			return journal.Masters(redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}})
 		},
 		Clients: func() []events.ClientInfo { return nil },
 		Unruled: unruled.New(slog.New(slog.DiscardHandler)),

@@ -18,7 +18,7 @@ type readiness struct {
 }
 
 // masters is the state of the lock masters now.
-func (p *Proxy) masters() events.State { return p.journal.Masters(p.locker.Status) }
+func (p *Proxy) masters() events.State { return p.journal.Masters(p.locker.Status()) }
 
 func (p *Proxy) readiness() readiness {
 	state := p.masters()

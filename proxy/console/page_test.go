@@ -31,11 +31,9 @@ func newScene(masters ...redlock.MasterStatus) *scene {
 	s := &scene{masters: redlock.Status{Needed: len(masters)/2 + 1, Masters: masters}}
 	c := testConsole()
 	c.Masters = func() events.State {
-		return c.Journal.Masters(func() redlock.Status {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.masters
-		})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return c.Journal.Masters(s.masters)
 	}
 	c.Clients = func() []events.ClientInfo { return slices.Clone(s.clients) }
 	s.Page = NewPage(c, Source{

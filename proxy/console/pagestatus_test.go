@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -51,21 +52,24 @@ func TestStatusInJSON(t *testing.T) {
 		} {
 			journal.NoteCommand(row.kind, row.verdict, time.Now())
 		}
-		time.Sleep(1500 * time.Millisecond)
+		watching, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		observer.Standing(voting("m3:1"))
+		journal.Watch(watching, func() redlock.Status { return s.masters })
 		journal.NoteReload("configuration reloaded")
 		const want = `{"time":"2000-01-01T00:00:01.500Z","started":"2000-01-01T00:00:00.000Z","version":"a version","health":"at_risk",` +
 			`"quorum":{"voting":2,"needed":2,"masters":3,"text":"2 of 3 lock masters vote, 2 needed","reason":"","new_until":"2000-01-01T01:00:00.000Z"},` +
 			`"masters":[` +
-			`{"name":"m1:1","state":"voting","reason":"","since":"2000-01-01T00:00:01.500Z","until":null,"clock_ahead_ms":-1.5,"clock_within_ms":0.25,"vote_ms":1.5,"vote_max_ms":2,"longest_ttl_s":90},` +
-			`{"name":"m2:1","state":"quarantined","reason":"it may have forgotten locks","since":"2000-01-01T00:00:01.500Z","until":"2000-01-01T00:01:00.000Z","clock_ahead_ms":null,"clock_within_ms":null,"vote_ms":null,"vote_max_ms":null,"longest_ttl_s":0},` +
-			`{"name":"m3:1","state":"voting","reason":"","since":"2000-01-01T00:00:01.500Z","until":null,"clock_ahead_ms":null,"clock_within_ms":null,"vote_ms":null,"vote_max_ms":null,"longest_ttl_s":0}],` +
+			`{"name":"m1:1","state":"voting","reason":"","since":"2000-01-01T00:00:00.000Z","until":null,"clock_ahead_ms":-1.5,"clock_within_ms":0.25,"vote_ms":1.5,"vote_max_ms":2,"longest_ttl_s":90},` +
+			`{"name":"m2:1","state":"quarantined","reason":"it may have forgotten locks","since":"2000-01-01T00:00:00.000Z","until":"2000-01-01T00:01:00.000Z","clock_ahead_ms":null,"clock_within_ms":null,"vote_ms":null,"vote_max_ms":null,"longest_ttl_s":0},` +
+			`{"name":"m3:1","state":"voting","reason":"","since":"2000-01-01T00:00:00.000Z","until":null,"clock_ahead_ms":null,"clock_within_ms":null,"vote_ms":null,"vote_max_ms":null,"longest_ttl_s":0}],` +
 			`"clients":12,` +
 			`"lock_commands":{"granted":1,"refused":2,"undecided":1,"last_minute":{"granted":[Z1],"refused":[Z2],"undecided":[Z1]}},` +
 			`"hot_keys":[{"key":"lock:hot","db":1,"refused":10}],` +
 			`"waiters":{"count":1,"oldest":[{"client":"10.0.0.7:5000","name":"worker","command":"set","key":"lock:a","db":2,"since":"2000-01-01T00:00:00.000Z"}]},` +
 			`"unruled":[{"pattern":"job:*","uses":3,"first":null,"last":null,"shape":"a shape","library":"a library","rule":"- match: 'job:*'"}],` +
-			`"events":[{"time":"2000-01-01T00:00:01.500Z","kind":"state","master":"m2:1","text":"quarantined: it may have forgotten locks"},` +
-			`{"time":"2000-01-01T00:00:01.500Z","kind":"reload","master":"","text":"configuration reloaded"}],` +
+			`"events":[{"time":"2000-01-01T00:00:01.500Z","kind":"reload","master":"","text":"configuration reloaded"},` +
+			`{"time":"2000-01-01T00:00:00.000Z","kind":"state","master":"m2:1","text":"quarantined: it may have forgotten locks"}],` +
 			`"notes":["demo: toys"],"upstream_problem":"connection refused"}`
 		got := string(s.text())
 		if want := strings.NewReplacer("Z1", zeros(59)+"1", "Z2", zeros(59)+"2").Replace(want); got != want {

@@ -12,8 +12,9 @@
 //   - Refusals (hot.go): the keys that were refused most in the last minutes.
 //   - Commands (commands.go): the lock commands of the last minute, and a log of slow ones like Redis's
 //     SLOWLOG.
-//   - Masters (masters.go): their states, and what an operator may want to know of. watch.go logs them.
-//     state.go makes of them the State at one moment, with all sentences about masters that people read.
+//   - Masters (masters.go): their states, and what an operator may want to know of. Only Watch looks at them, and
+//     counts and logs each new state (watch.go). state.go makes of them the State at one moment, with all
+//     sentences about masters that people read.
 //   - Metrics: what Prometheus counts (counts.go). A table has a row for each metric (metrics.go). Names are
 //     limits, verdicts and others whose series exist from the start. Readings are the numbers that nobody
 //     counts, and that are read when the metrics are. Only one goroutine at a time may call ShowSettings,

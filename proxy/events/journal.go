@@ -25,7 +25,7 @@ func New(log *slog.Logger) *Journal {
 	return &Journal{
 		began: time.Now().Add(-time.Second), seed: maphash.MakeSeed(), values: maphash.MakeSeed(),
 		clients: roll{byID: map[int64]*Client{}},
-		masters: masters{known: map[string]*master{}}, log: log,
+		masters: masters{known: map[string]*master{}, turned: make(chan struct{}, 1)}, log: log,
 	}
 }
 

@@ -38,13 +38,13 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return []byte(time.Time(t).UTC().Format(`"2006-01-02T15:04:05.000Z"`)), nil
 }
 
-// masters are the lock masters, as they were told last, and the last events.
+// masters are the lock masters as Watch saw them last, and the last events.
 type masters struct {
-	meter Meter // nil: there is none; set before use
+	meter  Meter         // nil: there is none; set before use
+	turned chan struct{} // has an element if a state has changed that Watch has not seen
 
 	mu      sync.Mutex
 	known   map[string]*master // by name
-	told    int                // how often Standing was called
 	changes int                // of states and events
 	events  []Event            // the oldest first
 
@@ -53,11 +53,11 @@ type masters struct {
 
 // A master is what is remembered of one. Without a name in now it has no state yet.
 type master struct {
-	now     redlock.MasterStatus
-	since   time.Time     // it has its state
-	pause   time.Duration // how long the state must last before it is logged
-	reasons []string      // those that were logged of this state
-	votes   minute[votes]
+	now    redlock.MasterStatus
+	since  time.Time     // it has its state; without a state: it was first seen
+	pause  time.Duration // how long the state must last before it is logged
+	logged bool
+	votes  minute[votes]
 }
 
 // votes are the answers of one master in a second.
@@ -72,8 +72,8 @@ type Meter interface {
 	ForgetMaster(name string) // is called for a server that is no longer a master
 }
 
-// Observer returns an Observer that remembers votes and states. It passes on to meter each vote, and a
-// state if it is another one. It may be called once, before the Journal is used.
+// Observer returns an Observer that remembers votes, and has Watch look at the states when one has changed. It
+// passes everything on to meter, but states: Watch does that. It may be called once, before the Journal is used.
 func (j *Journal) Observer(meter Meter) redlock.Observer {
 	j.masters.meter = meter
 	return observer{meter, j}
@@ -93,8 +93,11 @@ func (o observer) Voted(name string, vote redlock.Vote, after time.Duration, at 
 }
 
 // Standing implements redlock.Observer.
-func (o observer) Standing(s redlock.MasterStatus) {
-	o.journal.passOn(o.journal.masters.isTold(s, time.Now()))
+func (o observer) Standing(redlock.MasterStatus) {
+	select {
+	case o.journal.masters.turned <- struct{}{}:
+	default:
+	}
 }
 
 var causes = map[redlock.Amnesia]string{
@@ -135,100 +138,65 @@ func (j *Journal) Changes() int {
 	return j.masters.changes
 }
 
-// Masters asks for the state of the masters, and adds what is remembered of them. The state of a master
-// that stops answering changes without being told, so it is remembered, too. A server that is no longer
-// a master is forgotten.
-func (j *Journal) Masters(status func() redlock.Status) State { return j.state(status, time.Now()) }
+// Masters adds to the state of the masters what is remembered of them.
+func (j *Journal) Masters(status redlock.Status) State { return j.masters.state(status, time.Now()) }
 
-func (j *Journal) state(status func() redlock.Status, now time.Time) State {
-	m := &j.masters
+func (m *masters) state(status redlock.Status, now time.Time) State {
 	m.mu.Lock()
-	told := m.told
-	m.mu.Unlock()
-	s := State{Status: status()}
-	all := slices.Concat(s.Status.Masters, s.Status.Others)
-	for _, of := range all {
-		j.passOn(m.isRead(of, told, now))
+	defer m.mu.Unlock()
+	s := State{Status: status}
+	for _, of := range status.Masters {
+		s.Masters = append(s.Masters, m.shown(of, now))
 	}
-	m.mu.Lock()
-	for _, of := range s.Status.Masters {
-		s.Masters = append(s.Masters, m.of(of.Name).shown(of, now))
-	}
-	for _, of := range s.Status.Others {
-		s.Others = append(s.Others, m.of(of.Name).shown(of, now))
-	}
-	var gone []string
-	for name := range m.known {
-		if m.told == told && !slices.ContainsFunc(all, func(of redlock.MasterStatus) bool { return of.Name == name }) {
-			gone = append(gone, name)
-			delete(m.known, name)
-		}
-	}
-	m.mu.Unlock()
-	for _, name := range gone {
-		if m.meter != nil {
-			m.meter.ForgetMaster(name)
-		}
+	for _, of := range status.Others {
+		s.Others = append(s.Others, m.shown(of, now))
 	}
 	return s
 }
 
-// news is what became of a master.
-type news struct {
-	stands redlock.MasterStatus
-	turned bool                   // it has another state
-	lines  []redlock.MasterStatus // to be logged now
-}
-
-// passOn logs and counts what became of a master.
-func (j *Journal) passOn(n news) {
-	if n.turned && j.masters.meter != nil {
-		j.masters.meter.Standing(n.stands)
-	}
-	j.write(n.lines)
-}
-
-// isTold remembers a master's state.
-func (m *masters) isTold(s redlock.MasterStatus, now time.Time) news {
+// see remembers the states of all masters, and forgets each server that is no longer one. It returns the states that
+// are other ones than before, those to be logged now, and the servers that it forgot.
+func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines []redlock.MasterStatus, gone []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told++
-	return m.stands(s, now)
+	for _, s := range all {
+		is := m.of(s.Name)
+		if is.turns(s, now) {
+			isNew, begins := is.now.Name == "", s.State == redlock.Starting && is.now.State == redlock.Unreachable
+			is.since, is.pause, is.logged = now, pauseOf(s.State, begins), false
+			// It is no event that a master was just reached, nor that it votes when it is first seen.
+			if !begins && !(isNew && s.State == redlock.Voting) {
+				m.append(Event{Time(now), eventState, s.Name, phrase(s.State.String(), s.Reason)})
+			}
+			m.changes++
+			turned, is.now = append(turned, s), s
+		}
+		if is.now.Name == "" {
+			continue
+		}
+		is.now = s
+		if !is.logged && now.Sub(is.since) >= is.pause {
+			lines, is.logged = append(lines, s), true
+		}
+	}
+	for name := range m.known {
+		if !slices.ContainsFunc(all, func(s redlock.MasterStatus) bool { return s.Name == name }) {
+			delete(m.known, name)
+			gone = append(gone, name)
+		}
+	}
+	return turned, lines, gone
 }
 
-// isRead remembers a state that was read when others had been told that often. It does not if one was told
-// since: this one may be older. Nor does it if nothing was told of an unreachable master yet, because that
-// is just being dialled.
-func (m *masters) isRead(s redlock.MasterStatus, told int, now time.Time) news {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.told != told || s.State == redlock.Unreachable && m.of(s.Name).now.Name == "" {
-		return news{}
+// turns tells whether a master has another state now. One that is first seen while it is dialled has none for a moment.
+func (is *master) turns(s redlock.MasterStatus, now time.Time) bool {
+	if is.now.Name != "" || s.State != redlock.Unreachable {
+		return is.now.Name == "" || is.now.State != s.State
 	}
-	return m.stands(s, now)
-}
-
-// stands remembers a master's state. Two states are no events: a master that was just reached does not
-// vote yet, and the first state of a master is that it votes. The caller holds mu.
-func (m *masters) stands(s redlock.MasterStatus, now time.Time) news {
-	n := news{stands: s}
-	is := m.of(s.Name)
-	was := is.now
-	isNew := was.Name == ""
-	if n.turned = isNew || was.State != s.State; n.turned {
-		begins := s.State == redlock.Starting && was.State == redlock.Unreachable // as the state of a new one
-		if !isNew && was.State == redlock.Unreachable && len(is.reasons) == 0 {
-			n.lines = append(n.lines, was)
-		}
-		is.since, is.pause, is.reasons = now, pauseOf(s.State, begins), nil
-		if !begins && !(isNew && s.State == redlock.Voting) {
-			m.append(Event{Time(now), eventState, s.Name, phrase(s.State.String(), s.Reason)})
-		}
-		m.changes++
+	if is.since.IsZero() {
+		is.since = now
 	}
-	is.now = s
-	n.lines = append(n.lines, is.news(now)...)
-	return n
+	return now.Sub(is.since) >= awayPause
 }
 
 // of returns what is known of a master. The caller holds mu.
@@ -248,16 +216,24 @@ func (m *masters) voted(name string, after time.Duration, now time.Time) {
 	v.most = max(v.most, after)
 }
 
-// shown is a master as others may see it, with the times of its votes in the last minute.
-func (is *master) shown(of redlock.MasterStatus, now time.Time) Master {
-	count, sum, most := 0, time.Duration(0), time.Duration(0)
+// shown is a master as others may see it, with the times of its votes in the last minute. The caller holds mu.
+func (m *masters) shown(of redlock.MasterStatus, now time.Time) Master {
+	shown, is := Master{MasterStatus: of}, m.known[of.Name]
+	if is == nil {
+		return shown
+	}
+	if is.now.Name != "" && is.now.State == of.State {
+		shown.Since = is.since
+	}
+	count, sum := 0, time.Duration(0)
 	last := is.votes.last(now)
 	for _, second := range append(last[:], *is.votes.now(now)) {
 		count += second.count
 		sum += second.sum
-		most = max(most, second.most)
+		shown.VoteMost = max(shown.VoteMost, second.most)
 	}
-	return Master{of, is.since, sum / time.Duration(max(count, 1)), most}
+	shown.VoteMean = sum / time.Duration(max(count, 1))
+	return shown
 }
 
 func (m *masters) note(e Event) {

@@ -27,7 +27,7 @@ func (c *tally) Standing(s redlock.MasterStatus)                      { c.standi
 func (c *tally) Forgot(string, redlock.Amnesia)                       { c.forgotten++ }
 func (c *tally) ForgetMaster(name string)                             { c.gone = append(c.gone, name) }
 
-// A told is a Journal that hears of one master, and is watched.
+// A told is a Journal that sees one master.
 type told struct {
 	*Journal
 	tally
@@ -43,70 +43,67 @@ func newTold() *told {
 	return w
 }
 
-func (w *told) tell(state redlock.MasterState, reason string) {
+func (w *told) status() redlock.Status {
+	return redlock.Status{Needed: 2, Masters: []redlock.MasterStatus{w.now}}
+}
+
+// turn gives the master another state, which is seen at once.
+func (w *told) turn(state redlock.MasterState, reason string) {
 	w.now = redlock.MasterStatus{Name: "m1", State: state, Reason: reason}
-	w.observer.Standing(w.now)
+	w.see(w.status(), time.Now())
 }
 
 // passes lets time pass while the masters are watched.
 func (w *told) passes(t *testing.T, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	w.Watch(ctx, func() redlock.Status { return redlock.Status{Needed: 2, Masters: []redlock.MasterStatus{w.now}} })
+	w.Watch(ctx, w.status)
 }
 
-// While a master is unreachable, a reason that returns with every redial is logged once, and a
-// reason of the first moment is not. The change of state is counted once, whatever the reasons.
-func TestStandingIsToldOnce(t *testing.T) {
+// An absence that lasts is logged once, with its reason then, whatever reasons follow. One that does not last is not
+// logged. Each is counted, once.
+func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, seen := newTold(), 0
-		away := func(lasts time.Duration, reasons ...string) {
-			for _, reason := range reasons {
-				w.tell(redlock.Unreachable, reason)
-				w.passes(t, lasts)
+		w := newTold()
+		w.turn(redlock.Voting, "")
+		for _, row := range []struct {
+			what    string
+			lasts   time.Duration // with each reason
+			reasons []string
+			want    string
+		}{
+			{"reasons that last", 2 * awayPause, []string{"refused", "timeout", "refused", "timeout"}, "refused"},
+			{"a killed master", awayPause / 2, []string{"closed", "refused", "refused", "refused"}, "refused"},
+			{"a broken connection", awayPause / 2, []string{"closed"}, ""},
+			{"a broken connection, and another one", awayPause / 2, []string{"refused"}, ""},
+		} {
+			before := len(w.log.String())
+			for _, reason := range row.reasons {
+				w.turn(redlock.Unreachable, reason)
+				w.passes(t, row.lasts)
+			}
+			w.turn(redlock.Voting, "")
+			got, want := w.log.String()[before:], `level=WARN msg="lock master unreachable; releases for it are queued" master=m1 state=unreachable reason=`+row.want+"\n"
+			if n := strings.Count(got, "level=WARN"); row.want == "" && n != 0 || row.want != "" && (n != 1 || !strings.Contains(got, want)) {
+				t.Errorf("%s: the log is\n%s", row.what, got)
 			}
 		}
-		back := func() { w.tell(redlock.Voting, "") }
-		tells := func(what string, reasons ...string) {
-			t.Helper()
-			var got []string
-			for line := range strings.Lines(w.log.String()) {
-				if _, reason, ok := strings.Cut(strings.TrimSpace(line), "state=unreachable reason="); ok {
-					got = append(got, reason)
-				}
-			}
-			if got = got[min(seen, len(got)):]; !slices.Equal(got, reasons) {
-				t.Errorf("%s: %q is told, want %q", what, got, reasons)
-			}
-			seen += len(got)
+		if n := strings.Count(strings.Join(w.standings, " "), "unreachable"); n != 4 {
+			t.Errorf("four absences are counted as %d", n)
 		}
-		away(2*awayPause, "refused", "timeout", "refused", "timeout")
-		tells("two reasons that last", "refused", "timeout")
-		back()
-		away(0, "closed")
-		away(2*awayPause, "refused")
-		tells("a killed master", "refused")
-		back()
-		away(awayPause/4+time.Millisecond, "closed", "refused", "closed", "refused", "closed", "refused", "closed", "refused")
-		tells("two reasons in turn", "refused", "closed")
-		back()
-		away(0, "closed")
-		back()
-		tells("a broken connection", "closed")
-		away(awayPause/2, "refused")
-		back()
-		away(awayPause/2, "closed")
-		tells("a broken connection, and another one", "refused")
-		back()
-		var many []string
-		for i := range 2 * mostReasons {
-			many = append(many, strconv.Itoa(i))
-		}
-		tells("the other one", "closed")
-		away(2*awayPause, many...)
-		tells("reasons without end", many[:mostReasons]...)
-		if n := strings.Count(strings.Join(w.standings, " "), "unreachable"); n != 7 {
-			t.Errorf("seven absences are counted as %d", n)
+	})
+}
+
+// A change that an Observer is told is seen before the next tick.
+func TestAToldChangeIsSeenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTold()
+		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Quarantined}
+		w.observer.Standing(w.now)
+		w.observer.Standing(w.now) // and does not block
+		w.passes(t, watchEvery/2)
+		if !slices.Equal(w.standings, []string{"quarantined"}) || !strings.Contains(w.log.String(), "quarantined") {
+			t.Errorf("counted as %q, and the log is\n%s", w.standings, w.log.String())
 		}
 	})
 }
@@ -118,14 +115,14 @@ func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTold()
 				for _, reason := range []string{"no set of masters is known yet", "its clock is being watched first"} {
-					w.tell(redlock.Starting, reason)
+					w.turn(redlock.Starting, reason)
 					w.passes(t, time.Second)
 				}
 				if w.log.String() != "" {
 					t.Errorf("it is told at once:\n%s", w.log.String())
 				}
 				if !lasts {
-					w.tell(redlock.Voting, "")
+					w.turn(redlock.Voting, "")
 				}
 				w.passes(t, time.Minute)
 				const line = `level=WARN msg="lock master starting: it answers and does not vote yet" master=m1 state=starting reason="its clock is being watched first"`
@@ -142,7 +139,7 @@ func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
 func TestAMasterThatStopsAnsweringIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTold()
-		w.tell(redlock.Voting, "")
+		w.turn(redlock.Voting, "")
 		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Unreachable, Reason: "it is connected and does not answer"}
 		w.passes(t, time.Minute)
 		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Voting}
@@ -156,14 +153,13 @@ func TestAMasterThatStopsAnsweringIsTold(t *testing.T) {
 
 // Each state has its line in the log.
 func TestEachStateIsLogged(t *testing.T) {
-	w := newTold()
-	for _, state := range []redlock.MasterState{redlock.Voting, redlock.Starting} {
-		w.observer.Standing(redlock.MasterStatus{Name: "m0:1", State: state, Reason: "for the test"})
+	w, now := newTold(), time.Now()
+	status := testStatus
+	status.Masters = append(slices.Clone(testStatus.Masters), redlock.MasterStatus{Name: "m0:1", State: redlock.Starting, Reason: "for the test"})
+	w.see(status, now)
+	for _, after := range []time.Duration{awayPause, 2 * awayPause, startingPause} {
+		w.see(status, now.Add(after))
 	}
-	for _, master := range testStatus.Masters {
-		w.observer.Standing(master)
-	}
-	w.observer.Standing(redlock.MasterStatus{Name: "m3:1", State: redlock.Voting}) // an absence is logged if it lasts or ends
 	for _, want := range []string{
 		`level=WARN msg="lock master starting: it answers and does not vote yet" master=m0:1`,
 		`level=INFO msg="lock master voting" master=m1:1 state=voting`,
@@ -181,16 +177,16 @@ func TestEachStateIsLogged(t *testing.T) {
 // bounded.
 func TestEvents(t *testing.T) {
 	w := newTold()
-	w.tell(redlock.Starting, "its clock is being watched first")
-	w.tell(redlock.Voting, "")
-	w.tell(redlock.Unreachable, "refused")
-	w.tell(redlock.Unreachable, "i/o timeout")
-	w.tell(redlock.Starting, "no marker was read yet")
-	w.tell(redlock.Quarantined, "it may have forgotten locks")
+	w.turn(redlock.Starting, "its clock is being watched first")
+	w.turn(redlock.Voting, "")
+	w.turn(redlock.Unreachable, "refused")
+	w.turn(redlock.Unreachable, "i/o timeout")
+	w.turn(redlock.Starting, "no marker was read yet")
+	w.turn(redlock.Quarantined, "it may have forgotten locks")
 	w.observer.Forgot("m1", redlock.Restarted)
 	w.observer.Forgot("m2", redlock.Replaced)
-	w.observer.Standing(redlock.MasterStatus{Name: "m3", State: redlock.Voting})
-	w.tell(redlock.Voting, "")
+	w.see(redlock.Status{Masters: []redlock.MasterStatus{w.now, {Name: "m3", State: redlock.Voting}}}, time.Now())
+	w.turn(redlock.Voting, "")
 	const want = `state m1 voting
 failover m2 it has been a replica of another server, so it may have forgotten locks
 quarantine m1 it was restarted, so it may have forgotten locks
@@ -227,39 +223,50 @@ state m1 voting
 // A server that is no longer a master is forgotten, and the meter hears of it once.
 func TestReplacedMastersAreForgotten(t *testing.T) {
 	w, status := newTold(), testStatus
-	look := func() State { return w.Masters(func() redlock.Status { return status }) }
 	w.observer.Voted("m5:1", redlock.Granted, time.Millisecond, time.Now())
-	if s := look(); s.Masters[4].VoteMost != time.Millisecond || s.Masters[4].Since.IsZero() || w.votes != 1 {
+	w.see(status, time.Now())
+	if s := w.Masters(status); s.Masters[4].VoteMost != time.Millisecond || s.Masters[4].Since.IsZero() || w.votes != 1 {
 		t.Errorf("%+v, %d votes are passed on", s.Masters[4], w.votes)
 	}
 	status.Masters, status.Others = testStatus.Masters[:3], testStatus.Masters[3:4]
-	look()
-	if look(); !slices.Equal(w.gone, []string{"m5:1"}) || w.masters.known["m5:1"] != nil {
+	for range 2 {
+		w.see(status, time.Now())
+	}
+	if !slices.Equal(w.gone, []string{"m5:1"}) || w.masters.known["m5:1"] != nil {
 		t.Errorf("gone: %q", w.gone)
 	}
 }
 
-// A status that was read before a state was told does not contradict it.
-func TestAnOldStatusChangesNothing(t *testing.T) {
+// Of a state that nobody has seen yet it is not known since when it lasts.
+func TestSinceIsOfTheState(t *testing.T) {
 	w := newTold()
-	w.Masters(func() redlock.Status {
-		w.tell(redlock.Voting, "")
-		return redlock.Status{Masters: []redlock.MasterStatus{{Name: "m1", State: redlock.Unreachable}}}
-	})
-	if !slices.Equal(w.standings, []string{"voting"}) {
-		t.Errorf("%q", w.standings)
+	w.turn(redlock.Voting, "")
+	for state, known := range map[redlock.MasterState]bool{redlock.Voting: true, redlock.Rejected: false} {
+		w.now.State = state
+		if s := w.Masters(w.status()); s.Masters[0].Since.IsZero() == known || s.Masters[0].State != state {
+			t.Errorf("%s since %v", state, s.Masters[0].Since)
+		}
 	}
 }
 
-// A master that is just being dialled is not told as unreachable, also if somebody looks meanwhile.
+// A master that is first seen while it is dialled is not unreachable, unless that lasts.
 func TestAStartIsNoAbsence(t *testing.T) {
-	w := newTold()
-	w.Masters(func() redlock.Status {
-		return redlock.Status{Masters: []redlock.MasterStatus{{Name: "m1", State: redlock.Unreachable, Reason: "it is not connected"}}}
-	})
-	w.tell(redlock.Voting, "")
-	if strings.Contains(w.log.String(), "unreachable") || len(w.Events()) > 0 || !slices.Equal(w.standings, []string{"voting"}) {
-		t.Errorf("%d events, counted as %q, and the log is\n%s", len(w.Events()), w.standings, w.log.String())
+	for name, lasts := range map[string]bool{"it is reached soon": false, "it lasts": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTold()
+				w.turn(redlock.Unreachable, "it is not connected")
+				want := []string{"voting"}
+				if lasts {
+					w.passes(t, 3*awayPause)
+					want = []string{"unreachable", "voting"}
+				}
+				w.turn(redlock.Voting, "")
+				if strings.Contains(w.log.String(), "unreachable") != lasts || len(w.Events()) != 2*len(want)-2 || !slices.Equal(w.standings, want) {
+					t.Errorf("%d events, counted as %q, and the log is\n%s", len(w.Events()), w.standings, w.log.String())
+				}
+			})
+		})
 	}
 }
 

@@ -10,24 +10,21 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// This file logs the states of the masters. Within one state each reason is logged once, because the
-// reason of an unreachable master may alternate with every redial. Two things are logged only if they
-// last for a moment: a master that was just reached does not vote yet, and why a master is unreachable.
-// First its connection ends, and then the dial fails.
+// This file looks at the states of the masters, and logs them. Each state is logged once, with the reason that it has
+// then, because the reason of an unreachable master may alternate with every redial. Two states are logged only if they
+// last for a moment: a master that was just reached does not vote yet, and one whose connection has ended may be
+// reached again at once. REDLOCK MASTERS has the present reason, and the page has each state.
 
 const (
-	// watchEvery is the pause between two looks at the masters' states. Masters that fail
-	// together are then logged in one line about the quorum.
+	// watchEvery is the longest pause between two looks at the masters' states. Nobody tells that a master has stopped
+	// to answer, or that a state has lasted.
 	watchEvery = 250 * time.Millisecond
 	// startingPause is the time that a master may take from its first answer to its first
 	// vote before that is logged. In this time its clock is watched and its marker written.
 	startingPause = 10 * time.Second
-	// awayPause is the time after which the reason of an unreachable master is logged. If it is
-	// reached before that, its last reason is.
+	// awayPause is the time after which an unreachable master is logged. First its connection ends, and then the
+	// dial fails.
 	awayPause = time.Second
-	// mostReasons bounds the number of reasons logged for one state, because servers choose
-	// the texts.
-	mostReasons = 8
 	// shakenPause is the time after a change of the masters in which a missing quorum is not logged, if
 	// enough of them are starting. No vote counts for a moment then, and lock commands wait.
 	shakenPause = 3 * time.Second
@@ -45,17 +42,8 @@ func pauseOf(state redlock.MasterState, begins bool) time.Duration {
 	return 0
 }
 
-// news is the present state, if it is to be logged now. It counts as logged then.
-func (is *master) news(now time.Time) []redlock.MasterStatus {
-	if now.Sub(is.since) < is.pause || len(is.reasons) >= mostReasons || slices.Contains(is.reasons, is.now.Reason) {
-		return nil
-	}
-	is.reasons = append(is.reasons, is.now.Reason)
-	return []redlock.MasterStatus{is.now}
-}
-
-// Watch looks at the masters until ctx ends. It logs when the quorum is lost, with the missing masters,
-// and when it is regained.
+// Watch looks at the masters until ctx ends: at once if a state has changed. It remembers, counts and logs each state.
+// It logs when the quorum is lost, with the missing masters, and when it is regained.
 func (j *Journal) Watch(ctx context.Context, status func() redlock.Status) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -63,21 +51,38 @@ func (j *Journal) Watch(ctx context.Context, status func() redlock.Status) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-j.masters.turned:
+			j.see(status(), time.Now())
 		case now := <-tick.C:
-			j.watch(status, now)
+			j.see(status(), now)
+			j.watch(status(), now)
 		}
 	}
 }
 
-// A quorum is what was logged of the quorum.
+// see remembers, counts and logs the states of the masters.
+func (j *Journal) see(status redlock.Status, now time.Time) {
+	turned, lines, gone := j.masters.see(slices.Concat(status.Masters, status.Others), now)
+	if meter := j.masters.meter; meter != nil {
+		for _, s := range turned {
+			meter.Standing(s)
+		}
+		for _, name := range gone {
+			meter.ForgetMaster(name)
+		}
+	}
+	j.write(lines)
+}
+
+// A quorum is what was logged of the quorum. Only ticks look at it, so masters that fail together are in one line.
 type quorum struct {
 	shaken time.Time // since when no quorum votes; zero: one votes
 	voted  bool      // a quorum has voted at some time
 	lost   time.Time // when the quorum was lost; zero: it votes now, or never did
 }
 
-func (j *Journal) watch(status func() redlock.Status, now time.Time) {
-	s, q := j.state(status, now), &j.masters.quorum
+func (j *Journal) watch(status redlock.Status, now time.Time) {
+	s, q := j.masters.state(status, now), &j.masters.quorum
 	fields := []any{"voting", s.Voting(), "masters", len(s.Masters), "needed", s.Needed}
 	if missing := s.Missing(); len(missing) > 0 {
 		fields = append(fields, "missing", strings.Join(missing, "; "))

@@ -16,7 +16,7 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	status := testStatus
 	w := New(slog.New(slog.NewTextHandler(&log, nil)))
-	look := func(now time.Time) { w.watch(func() redlock.Status { return status }, now) }
+	look := func(now time.Time) { w.watch(status, now) }
 	began := time.Now()
 	looks := func(needed int, at time.Duration) {
 		status.Needed = needed
@@ -33,9 +33,6 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 	const missing = `missing="m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks; m3:1 is unreachable: it is not connected: connection refused; m4:1 is rejected: it belongs\r\nto another set"`
 	var got []string
 	for line := range strings.Lines(log.String()) {
-		if !strings.Contains(line, "quorum") {
-			continue // it is about one master
-		}
 		_, line, _ = strings.Cut(line, " level=")
 		got = append(got, strings.TrimSpace(line))
 	}
@@ -55,7 +52,7 @@ func TestAChangeOfTheMastersIsNoLossOfTheQuorum(t *testing.T) {
 	var log bytes.Buffer
 	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}}
 	w := New(slog.New(slog.NewTextHandler(&log, nil)))
-	look := func(now time.Time) { w.watch(func() redlock.Status { return status }, now) }
+	look := func(now time.Time) { w.watch(status, now) }
 	began := time.Now()
 	look(began)
 	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Starting}}
@@ -76,7 +73,7 @@ func TestALossOfTheQuorumIsLoggedAtOnceWithoutAChangeOfTheMasters(t *testing.T) 
 	var log bytes.Buffer
 	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}}
 	w := New(slog.New(slog.NewTextHandler(&log, nil)))
-	look := func(now time.Time) { w.watch(func() redlock.Status { return status }, now) }
+	look := func(now time.Time) { w.watch(status, now) }
 	began := time.Now()
 	status.Learned = began.Add(-time.Minute)
 	look(began)

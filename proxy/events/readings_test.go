@@ -4,26 +4,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"redlock-proxy/redlock"
-)
-
-var (
-	standingUntil  = time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
-	standingStatus = redlock.Status{
-		Needed: 3, Set: "abc", Epoch: 2,
-		Masters: []redlock.MasterStatus{
-			{Name: "m1:1", State: redlock.Voting, Longest: 90 * time.Second},
-			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: standingUntil},
-			{Name: "m3:1", State: redlock.Unreachable, Reason: "it is not connected: connection refused"},
-			{Name: "m4:1", State: redlock.Rejected, Reason: "it belongs\r\nto another set"},
-			{Name: "m5:1", State: redlock.Voting},
-		},
-	}
 )
 
 // gathered returns the series of one metric as text.
@@ -50,7 +35,7 @@ func TestStandingIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := reg.Register(Readings{
-		Masters:  func() redlock.Status { return standingStatus },
+		Masters:  func() redlock.Status { return testStatus },
 		Upstream: func() (up, known bool) { return false, false },
 		Moving:   func() []MovingRule { return nil },
 		Leases:   func() LeaseCounts { return LeaseCounts{Renewals: map[string]int64{"renewed": 3}} },
@@ -60,7 +45,7 @@ func TestStandingIsShown(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, master := range standingStatus.Masters {
+	for _, master := range testStatus.Masters {
 		m.Standing(master)
 	}
 	m.LockWithoutTTL()
