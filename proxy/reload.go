@@ -36,8 +36,8 @@ const reloadPatience = 15 * time.Second
 //   - Another upstream, or other credentials for it, apply from a session's next upstream
 //     connection. Open connections stay.
 //   - Reload logs in to masters again if needed. One master may be replaced by another
-//     server. Masters may be added at the end of the list, or the last ones removed:
-//     that goes on after Reload has returned. redlock.Locker says when that is safe.
+//     server, one may be added at the end of the list, or the last one removed.
+//     redlock.Locker says when that is safe.
 //   - listen, reuse_port, admin, log.format, embedded servers, and the order of the masters cannot
 //     change. Reload refuses a file that changes them.
 //
@@ -161,21 +161,21 @@ func (p *Proxy) refusedMove(next *config.Config, now time.Time) error {
 func refusedBy(plan config.Plan, answers inspect.Answers) error {
 	next := answers.Config
 	var refused config.Error
-	judge := func(key string, f *inspect.Facts, isNew bool) {
+	judge := func(key string, f *inspect.Facts) {
 		var answer redis.Error // the server answered; any other error is the network's
 		switch {
 		case f.Err == nil:
-		case isNew:
+		case slices.Contains(plan.New, key):
 			refused = append(refused, next.Problem(key, "%s cannot be used: %v", f.Name, f.Err))
 		case slices.Contains(plan.Entered, key) && errors.As(f.Err, &answer):
 			refused = append(refused, next.Problem(key, "%s does not accept the new credentials: %v", f.Name, f.Err))
 		}
 	}
 	if answers.Upstream != nil {
-		judge("upstream", answers.Upstream, plan.NewUpstream)
+		judge("upstream", answers.Upstream)
 	}
 	for i := range answers.Masters {
-		judge(fmt.Sprintf("masters[%d]", i), &answers.Masters[i], i == plan.Replaced || i >= plan.Added)
+		judge(fmt.Sprintf("masters[%d]", i), &answers.Masters[i])
 	}
 	if len(refused) > 0 {
 		return refused

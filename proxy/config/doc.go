@@ -23,7 +23,8 @@
 // Settings are made from one configuration and never change. Active holds the current
 // ones. A caller that loads them once for a command, or for one round, sees one
 // configuration and not parts of two. PlanReload compares two configurations. It returns
-// what a reload would change, or which keys need a restart. It asks no server.
+// what a reload would change, or which keys need a restart. It asks no server, and does not
+// judge whether the masters may change so.
 //
 // Hash shows an operator whether proxies agree. NewLogger makes the logger that the file
 // asks for. Accounts are the users of one configuration. A LimitName is a limit's key and

@@ -3,25 +3,22 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"redlock-proxy/proxy/endpoint"
 )
 
-// Plan has the changes from the active configuration to a new one. It does not say
-// whether the servers accept them.
+// Plan has the changes from the active configuration to a new one. It says neither
+// whether the servers accept them, nor whether the masters may change so: package redlock says that.
 type Plan struct {
-	Changes     []string // with the file's keys; never a secret
-	Replaced    int      // the index of the master that another server replaces; -1: none
-	Added       int      // the masters from this index on are added
-	NewUpstream bool     // the upstream is another server
-	Entered     []string // keys of servers whose credentials change
+	Changes []string // with the file's keys; never a secret
+	New     []string // keys of servers that are other ones
+	Entered []string // keys of servers whose credentials change
 }
 
 // PlanReload compares two configurations. If a reload cannot change some keys, it returns
 // an Error that names each of them.
 func PlanReload(old, next *Config) (Plan, error) {
-	r := reloadReader{old: old, next: next, plan: Plan{Replaced: -1, Added: next.Masters.Count()}}
+	r := reloadReader{old: old, next: next}
 	before := old.settings()
 	for i, s := range next.settings() {
 		from, to := before[i].text(), s.text()
@@ -80,7 +77,7 @@ func (r *reloadReader) upstream() {
 	switch {
 	case old.Kind != next.Kind, !old.Server.Same(next.Server):
 		r.note("upstream", old, next)
-		r.plan.NewUpstream = next.Kind == UpstreamServer
+		r.plan.New = append(r.plan.New, "upstream")
 		return
 	case !old.Server.SameEntry(next.Server):
 		r.plan.Changes = append(r.plan.Changes, "upstream: credentials")
@@ -100,58 +97,29 @@ func (r *reloadReader) masters() {
 	case old.Embedded != next.Embedded:
 		r.refuse("masters", "cannot be changed from %s to %s by a reload, only by a restart", old, next)
 		return
-	case old.Count() != next.Count():
-		r.numberOfMasters()
 	}
-	before := len(r.refused)
-	names := old.Names()
-	var replaced []string
+	known := func(name string) func(endpoint.Endpoint) bool {
+		return func(e endpoint.Endpoint) bool { return e.Name == name }
+	}
 	for i, server := range next.Servers {
-		key := fmt.Sprintf("masters[%d]", i)
-		switch at := slices.Index(names, server.Name); {
-		case at != i && old.Count() != next.Count():
-			// numberOfMasters has judged it
-		case at == i:
-			if !server.SameEntry(old.Servers[i]) {
-				r.plan.Changes = append(r.plan.Changes, key+": credentials")
-				r.plan.Entered = append(r.plan.Entered, key)
-			}
-		case at >= 0:
-			r.refuse(key, "%s was masters[%d]: the order of the masters cannot be changed by a reload, since each has its number in the set", server.Name, at)
-		case server.Same(old.Servers[i]):
-			r.refuse(key, "%s is %s under another name; keep the active one", server.Name, names[i])
-		default:
-			replaced = append(replaced, key)
-			r.plan.Replaced = i
-			r.note(key, names[i], server.Name)
-		}
-	}
-	if len(replaced) > 1 && len(r.refused) == before {
-		r.refuse(replaced[1], "only one master can be replaced at a time, and %s is another one: old and new majorities would not overlap; reload with one of them, wait until it votes, then replace the next",
-			strings.Join(append(replaced[:1:1], replaced[2:]...), ", "))
-	}
-}
-
-// numberOfMasters plans to add masters at the end of the list, or to remove the last ones.
-func (r *reloadReader) numberOfMasters() {
-	old, next := r.old.Masters, r.next.Masters
-	stay := min(old.Count(), next.Count())
-	names, wanted := old.Names(), next.Names()
-	for i := range stay {
+		key := elementKey("masters", i)
+		at := slices.IndexFunc(old.Servers, known(server.Name))
 		switch {
-		case names[i] == wanted[i]:
-			continue
-		case next.Count() > old.Count():
-			r.refuse(fmt.Sprintf("masters[%d]", i), "is %s, and %s is active there: a reload adds masters at the end of the list only, and changes none of the others at the same time", wanted[i], names[i])
+		case at >= 0 && server.SameEntry(old.Servers[at]):
+		case at >= 0:
+			r.plan.Changes = append(r.plan.Changes, key+": credentials")
+			r.plan.Entered = append(r.plan.Entered, key)
+		case i >= len(old.Servers):
+			r.plan.Changes = append(r.plan.Changes, key+": adds "+server.Name)
+			r.plan.New = append(r.plan.New, key)
+		case server.Same(old.Servers[i]):
+			r.refuse(key, "%s is %s under another name; keep the active one", server.Name, old.Servers[i].Name)
 		default:
-			r.refuse(fmt.Sprintf("masters[%d]", i), "is %s, and %s is active there: a reload removes only the last masters of the list; remove %s first, and when that is over replace %s by it", wanted[i], names[i], names[old.Count()-1], names[i])
+			r.note(key, old.Servers[i].Name, server.Name)
+			r.plan.New = append(r.plan.New, key)
 		}
-		return
 	}
-	what := "removes " + strings.Join(names[stay:], ", ")
-	if next.Count() > old.Count() {
-		what = "adds " + strings.Join(wanted[stay:], ", ")
+	for i := len(next.Servers); i < len(old.Servers); i++ {
+		r.plan.Changes = append(r.plan.Changes, elementKey("masters", i)+": removes "+old.Servers[i].Name)
 	}
-	r.plan.Added = stay
-	r.note("masters", old.Count(), fmt.Sprintf("%d (%s, one at a time)", next.Count(), what))
 }
