@@ -54,8 +54,7 @@ type masters struct {
 // A master is what is remembered of one. Without a name in now it has no state yet.
 type master struct {
 	now    redlock.MasterStatus
-	since  time.Time     // it has its state; without a state: it was first seen
-	pause  time.Duration // how long the state must last before it is logged
+	since  time.Time // it has its state; without a state: it was first seen
 	logged bool
 	votes  minute[votes]
 }
@@ -163,7 +162,7 @@ func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines 
 		is := m.of(s.Name)
 		if is.turns(s, now) {
 			isNew, begins := is.now.Name == "", s.State == redlock.Starting && is.now.State == redlock.Unreachable
-			is.since, is.pause, is.logged = now, pauseOf(s.State, begins), false
+			is.since, is.logged = now, false
 			// It is no event that a master was just reached, nor that it votes when it is first seen.
 			if !begins && !(isNew && s.State == redlock.Voting) {
 				m.append(Event{Time(now), eventState, s.Name, phrase(s.State.String(), s.Reason)})
@@ -175,7 +174,7 @@ func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines 
 			continue
 		}
 		is.now = s
-		if !is.logged && now.Sub(is.since) >= is.pause {
+		if !is.logged && now.Sub(is.since) >= pauses[s.State] {
 			lines, is.logged = append(lines, s), true
 		}
 	}

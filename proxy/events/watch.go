@@ -12,15 +12,15 @@ import (
 
 // This file looks at the states of the masters, and logs them. Each state is logged once, with the reason that it has
 // then, because the reason of an unreachable master may alternate with every redial. Two states are logged only if they
-// last for a moment: a master that was just reached does not vote yet, and one whose connection has ended may be
-// reached again at once. REDLOCK MASTERS has the present reason, and the page has each state.
+// last for a moment: a master that is starting may vote soon, and one whose connection has ended may be reached again
+// at once. REDLOCK MASTERS has the present reason, and the page has each state.
 
 const (
 	// watchEvery is the longest pause between two looks at the masters' states. Nobody tells that a master has stopped
 	// to answer, or that a state has lasted.
 	watchEvery = 250 * time.Millisecond
-	// startingPause is the time that a master may take from its first answer to its first
-	// vote before that is logged. In this time its clock is watched and its marker written.
+	// startingPause is the time that a master may take to its first vote, or to its next one after a change of the
+	// masters, before that is logged. In this time its clock is watched and its marker written.
 	startingPause = 10 * time.Second
 	// awayPause is the time after which an unreachable master is logged. First its connection ends, and then the
 	// dial fails.
@@ -30,17 +30,8 @@ const (
 	shakenPause = 3 * time.Second
 )
 
-// pauseOf is how long a state must last before it is logged. begins tells whether the master was just
-// reached.
-func pauseOf(state redlock.MasterState, begins bool) time.Duration {
-	switch {
-	case begins:
-		return startingPause
-	case state == redlock.Unreachable:
-		return awayPause
-	}
-	return 0
-}
+// pauses are how long states must last before they are logged.
+var pauses = map[redlock.MasterState]time.Duration{redlock.Starting: startingPause, redlock.Unreachable: awayPause}
 
 // Watch looks at the masters until ctx ends: at once if a state has changed. It remembers, counts and logs each state.
 // It logs when the quorum is lost, with the missing masters, and when it is regained.

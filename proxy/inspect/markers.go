@@ -12,10 +12,7 @@ import (
 )
 
 // anotherSet tells the operator what to do about a master that belongs to another set.
-const anotherSet = "list the masters as they belong together, or build another set from them (deploy/RUN.md, \"Another set from the same masters\")"
-
-// anotherNumber tells the operator what to do about a list that is longer or shorter than the set.
-const anotherNumber = "reload the running proxies, one master at a time (deploy/RUN.md, \"Another number of masters\")"
+const anotherSet = "list the masters as they belong together, or build another set from them (deploy/RUN.md#another-set-from-the-same-masters)"
 
 // markerFacts are the facts about a master's marker, from redlock.MarkerKey in database 0.
 type markerFacts struct {
@@ -24,24 +21,45 @@ type markerFacts struct {
 	clock  time.Time // of the master; zero: unknown
 }
 
-// adviceOn returns what to do if markers keep masters from voting. If all markers are of one set, and
-// each is at its place, only the length of the list is wrong.
-func adviceOn(masters []Facts) string {
+// recorded returns how many masters the set has, by the markers of the listed ones. It returns the number of listed ones
+// if there is no set, or if markers contradict each other or the list.
+func recorded(masters []Facts) int {
 	set, members := "", len(masters)
 	for i, f := range masters {
 		m, marked := redlock.ReadMarker(f.marker.text)
 		switch {
 		case !marked:
 		case m.Member != i+1 || set != "" && (m.Set != set || m.Members != members):
-			return anotherSet
+			return len(masters)
 		default:
 			set, members = m.Set, m.Members
 		}
 	}
-	if members == len(masters) {
-		return anotherSet
+	return members
+}
+
+// changeOfNumber tells the operator how to reload to a list that is longer or shorter than the set. It returns "" for
+// any other list.
+func (a Answers) changeOfNumber() string {
+	from, to := recorded(a.Masters), len(a.Masters)
+	steps := max(from-to, to-from)
+	text := fmt.Sprintf("this is a change from %d to %d masters: ok to reload", from, to)
+	switch {
+	case steps == 0:
+		return ""
+	case steps > 1:
+		text = fmt.Sprintf("this is a change from %d to %d masters, one server a reload", from, to)
 	}
-	return anotherNumber
+	for i := from; i < to; i++ {
+		text += fmt.Sprintf("; %s is added", a.Masters[i].called())
+	}
+	if from > to {
+		text += "; what the list lacks at its end is removed"
+	}
+	if steps > 1 {
+		text += fmt.Sprintf("; ok to reload with %d masters now, and with the next one each time that REDLOCK STATUS speaks of no next change any more", from+(to-from)/steps)
+	}
+	return text + "; start no proxy with this list before its reload (deploy/RUN.md#another-number-of-masters)"
 }
 
 // markerLines describes in plain words what each master's marker means. It returns a
@@ -51,6 +69,10 @@ func (a Answers) markerLines() (lines []string, found hazardList) {
 	cfg := a.Config
 	quarantine := fmt.Sprintf("%s, or the longest TTL granted, up to %s", config.ShortDuration(cfg.RestartDelay), config.ShortDuration(cfg.MaxQuarantine))
 	var unmarked []string
+	if change := a.changeOfNumber(); change != "" {
+		lines = append(lines, change)
+	}
+	members := recorded(a.Masters)
 	for i, st := range statesOf(a.Masters) {
 		f := a.Masters[i]
 		m, marked := redlock.ReadMarker(f.marker.text)
@@ -58,7 +80,7 @@ func (a Answers) markerLines() (lines []string, found hazardList) {
 			found.add(level, kind, f.Name, "%s "+format, append([]any{f.called()}, values...)...)
 		}
 		switch remembers := describeMarker(m); {
-		case f.Err != nil:
+		case f.Err != nil, i >= members: // a reload adds it
 		case f.marker.unread != nil:
 			add(hazardAbsent, "marker", "did not return its marker: %v", f.marker.unread)
 		case f.marker.text == "" && !slices.ContainsFunc(a.Masters, Facts.isMarked):
@@ -72,7 +94,7 @@ func (a Answers) markerLines() (lines []string, found hazardList) {
 		case st.State == redlock.Quarantined:
 			add(hazardWarning, "quarantine", "%s; in quarantine until %s by its own clock", remembers, config.Timestamp(m.Since.Add(m.Quarantine)))
 		case st.State == redlock.Rejected && marked:
-			add(hazardAbsent, "marker", "must not vote: %s; %s", st.Reason, adviceOn(a.Masters))
+			add(hazardAbsent, "marker", "must not vote: %s; %s", st.Reason, anotherSet)
 		case st.State == redlock.Rejected:
 			add(hazardAbsent, "marker", "must not vote: %s", st.Reason)
 		case marked:
@@ -98,10 +120,10 @@ func (a Answers) markerLines() (lines []string, found hazardList) {
 	return lines, found
 }
 
-// statesOf returns the state of each master according to its facts.
+// statesOf returns the state of each master according to its facts, in a set of as many as are recorded.
 func statesOf(masters []Facts) []redlock.Standing {
-	found := make([]redlock.Found, len(masters))
-	for i, f := range masters {
+	found := make([]redlock.Found, recorded(masters))
+	for i, f := range masters[:min(len(masters), len(found))] {
 		if f.marker.clock.IsZero() {
 			f.marker.clock = time.Now() // the best guess if the master's is unknown
 		}
@@ -110,7 +132,11 @@ func statesOf(masters []Facts) []redlock.Standing {
 			Run: f.RunID, Marker: f.marker.text, Clock: time.Duration(f.marker.clock.UnixNano()),
 		}
 	}
-	return redlock.Survey(found)
+	states := redlock.Survey(found)
+	for len(states) < len(masters) {
+		states = append(states, redlock.Standing{State: redlock.Starting})
+	}
+	return states[:len(masters)]
 }
 
 // isMarked tells whether the master belongs to a set.

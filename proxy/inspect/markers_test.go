@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func TestMarkerLines(t *testing.T) {
 	marker := func(number int, since time.Time) string {
 		return fmt.Sprintf(testMarker, number, number, since.UnixMilli())
 	}
-	const another = `list the masters as they belong together, or build another set from them (deploy/RUN.md, "Another set from the same masters")`
+	const another = `list the masters as they belong together, or build another set from them (deploy/RUN.md#another-set-from-the-same-masters)`
 	const quarantine = "30s, or the longest TTL granted, up to 10m"
 	for _, row := range []struct {
 		name   string
@@ -103,46 +104,55 @@ func TestOneReasonIsEnough(t *testing.T) {
 	}
 }
 
-// A list that is longer or shorter than the set cannot lock: nobody has changed the number of masters.
-func TestMarkerLinesOfAListOfAnotherLength(t *testing.T) {
+// A list that is longer or shorter than the set is a change of the number, and -check says how to make it. A list that
+// is wrong in another way, too, must not be reloaded.
+func TestAChangeOfTheNumber(t *testing.T) {
 	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
-	for listed, want := range map[int]string{
-		2: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 2 by the list or by other markers; only a reload changes their number; " + anotherNumber,
-		4: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 4 by the list or by other markers; only a reload changes their number; " + anotherNumber,
+	const end = "; start no proxy with this list before its reload (deploy/RUN.md#another-number-of-masters)"
+	const next = " now, and with the next one each time that REDLOCK STATUS speaks of no next change any more" + end
+	for _, row := range []struct{ markers, want, states string }{
+		{"1/3 2/3 3/3", "", "voting voting voting"},
+		{"1/3 2/3 3/3 -", "this is a change from 3 to 4 masters: ok to reload; master 4 (m4:6379) is added" + end, "voting voting voting starting"},
+		{"1/3 2/3 3/3 - -", "this is a change from 3 to 5 masters, one server a reload; master 4 (m4:6379) is added; master 5 (m5:6379) is added; ok to reload with 4 masters" + next,
+			"voting voting voting starting starting"},
+		{"1/3 2/3", "this is a change from 3 to 2 masters: ok to reload; what the list lacks at its end is removed" + end, "voting voting"},
+		{"1/5 2/5 3/5", "this is a change from 5 to 3 masters, one server a reload; what the list lacks at its end is removed; ok to reload with 4 masters" + next, "voting voting voting"},
+		{"1/3 3/3 2/3 -", "", "rejected rejected rejected starting"},
+		{"1/3 2/3 3/5 -", "", "rejected rejected rejected starting"},
+		{"- - - -", "", "starting starting starting starting"},
 	} {
-		cfg, _, masters := testServers(listed)
-		for i := range min(listed, 3) {
-			masters[i].marker = markerFacts{text: fmt.Sprintf(testMarker, i+1, i+1, 0), clock: now}
-		}
-		lines, found := Answers{Config: cfg, Masters: masters}.markerLines()
-		if len(lines) > 0 || len(found) != listed || found[0] != (Hazard{hazardAbsent, events.Hazard{Kind: "marker", Server: "m1:6379"}, want}) {
-			t.Errorf("%d listed: %q %+v", listed, lines, found)
-		}
-	}
-}
-
-// The operator must not be told to reload a list that is wrong in another way.
-func TestAWrongListIsNotReloaded(t *testing.T) {
-	for _, row := range []struct{ markers, want string }{
-		{"1/3 2/3 3/3", anotherSet},
-		{"1/3 2/3 3/3 -", anotherNumber},
-		{"1/3 2/3", anotherNumber},
-		{"1/3 - 3/3 -", anotherNumber},
-		{"1/3 3/3 2/3 -", anotherSet},
-		{"1/3 2/3 3/5 -", anotherSet},
-	} {
-		var masters []Facts
-		for _, word := range strings.Fields(row.markers) {
-			var f Facts
+		words := strings.Fields(row.markers)
+		cfg, upstream, masters := testServers(len(words))
+		var states []string
+		for i, word := range words {
 			if _, members, ok := strings.Cut(word, "/"); ok {
-				text := fmt.Sprintf(testMarker, 1, 1, 0)
+				text := fmt.Sprintf(testMarker, i+1, i+1, 0)
 				n, _ := strconv.Atoi(members)
-				f.marker.text = strings.NewReplacer("1/3", word, "joined=1,1,2@m3:6379", "joined="+strings.Repeat("1,", n-1)+"1").Replace(text)
+				text = regexp.MustCompile(`member=\S+`).ReplaceAllString(text, "member="+word)
+				masters[i].marker = markerFacts{text: strings.Replace(text, "joined=1,1,2@m3:6379", "joined="+strings.Repeat("1,", n-1)+"1", 1), clock: now}
 			}
-			masters = append(masters, f)
 		}
-		if got := adviceOn(masters); got != row.want {
-			t.Errorf("%s: %s", row.markers, got)
+		a := Answers{Config: cfg, Upstream: upstream, Masters: masters}
+		for _, st := range statesOf(masters) {
+			states = append(states, st.State.String())
+		}
+		if got := strings.Join(states, " "); got != row.states {
+			t.Errorf("%s: the states are %s, want %s", row.markers, got, row.states)
+		}
+		lines, found := a.markerLines()
+		if row.want == "" {
+			if strings.Contains(strings.Join(lines, ""), "this is a change") {
+				t.Errorf("%s: %q", row.markers, lines)
+			}
+			continue
+		}
+		if lines[0] != row.want {
+			t.Errorf("%s:\n got %s\nwant %s", row.markers, lines[0], row.want)
+		}
+		for _, h := range append(found, a.Hazards()...) {
+			if h.Level != hazardWarning {
+				t.Errorf("%s: -check fails: %s", row.markers, h.Text)
+			}
 		}
 	}
 }
