@@ -7,7 +7,11 @@
 # inside a container 127.0.0.1 is reachable by nobody.
 #
 # podman and buildah keep the HEALTHCHECK only with --format docker.
-FROM golang:1.26 AS build
+#
+# The base is pinned to a release of Go. A tag can be moved: who publishes an image pins the
+# digest that was tested, by --build-arg BASE=golang@sha256:...
+ARG BASE=golang:1.26.8
+FROM $BASE AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
@@ -25,6 +29,13 @@ RUN sed -e 's/^listen: 127\.0\.0\.1:/listen: 0.0.0.0:/' -e 's/^admin: 127\.0\.0\
     && grep -qx 'admin: 0.0.0.0:9380' /out/demo.yaml
 
 FROM scratch
+ARG COMMIT=
+# proxy/version.go has the number.
+ARG VERSION=0.9.0
+LABEL org.opencontainers.image.title="redlock-proxy" \
+      org.opencontainers.image.description="Redis proxy that makes locks Redlock" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$COMMIT"
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/redlock-proxy /redlock-proxy
 COPY deploy/LICENCES.txt /LICENCES.txt

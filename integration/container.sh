@@ -6,7 +6,7 @@
 #   integration/container.sh     as root on Debian 12 or later, with Go
 #
 # This machine takes the place of the golang image: its Go, its /usr and its root
-# certificates, read-only. Its release of Go must be the Dockerfile's. Modules come
+# certificates, read-only. Its Go must be of the Dockerfile's minor release. Modules come
 # from this machine's module cache, and go.sum verifies them. The first run compiles
 # for minutes. Later runs use this machine's build cache and take half a minute.
 # GOCACHE=$(mktemp -d) builds from nothing.
@@ -44,12 +44,13 @@ prepare() {
     DEBIAN_FRONTEND=noninteractive integration/again.sh apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
   fi
 
-  base=$(sed -n 's/^FROM \(golang:[0-9.]*\) AS build$/\1/p' Dockerfile)
-  [ -n "$base" ] || fail "the Dockerfile does not begin FROM golang:VERSION AS build"
-  local release
+  base=$(sed -n 's/^ARG BASE=\(golang:[0-9.]*\)$/\1/p' Dockerfile)
+  [ -n "$base" ] || fail "the Dockerfile has no line ARG BASE=golang:VERSION"
+  local release minor
   release=$(go env GOVERSION)
+  minor=$(sed -n 's/^golang:\([0-9]*\.[0-9]*\)\.[0-9]*$/\1/p' <<<"$base")
   case $release in
-    "go${base#golang:}" | "go${base#golang:}".*) ;;
+    "go$minor" | "go$minor".*) ;;
     *) fail "the Dockerfile wants $base, and this machine has $release" ;;
   esac
   integration/again.sh go mod download
@@ -131,7 +132,7 @@ build() {
 
   store build --isolation chroot --format docker --pull=false \
     -v /usr:/usr:ro -v "$goroot:/opt/go:ro" -v "$modules:/modules:ro" -v "$compiled:/root/.cache/go-build" \
-    -t "$image" .
+    --build-arg "COMMIT=$(git rev-parse HEAD 2>/dev/null || true)" -t "$image" .
 }
 
 check_image() {
@@ -139,6 +140,9 @@ check_image() {
   # shellcheck disable=SC2016 # a template's variables
   expect "ports" "6380/tcp 9380/tcp " "$(setting '{{range $port, $_ := .Docker.Config.ExposedPorts}}{{$port}} {{end}}')"
   expect "health check" "[CMD /redlock-proxy -healthcheck]" "$(setting '{{.Docker.Config.Healthcheck.Test}}')"
+
+  expect "version" "$(sed -n 's/^const number = "\(.*\)"$/\1/p' proxy/version.go)" "$(setting '{{index .Docker.Config.Labels "org.opencontainers.image.version"}}')"
+  expect "revision" "$(git rev-parse HEAD 2>/dev/null || true)" "$(setting '{{index .Docker.Config.Labels "org.opencontainers.image.revision"}}')"
 
   local files binary
   files=$(store mount "$shipped")

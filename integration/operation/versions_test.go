@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +26,48 @@ var earlier = rig.Change{
 	New:  `ResizedVersion = "redlock-proxy/3"`,
 }
 
+// readBy returns the versions that read the markers on the masters now, as the changelog has them.
+func readBy(t *testing.T, text string) (versions string) {
+	t.Helper()
+	rows := regexp.MustCompile("(?m)^\\| `(redlock-proxy/\\d+)`(, and ends with ` token=` and a number)? \\| [^|]+ \\| ([^|]+) \\|$").FindAllStringSubmatch(rig.ReadFile(t, "../deploy/CHANGELOG.md"), -1)
+	for _, row := range rows { // a later row is narrower
+		if strings.HasPrefix(text, row[1]+" ") && (row[2] == "" || strings.Contains(text, " token=")) {
+			versions = row[3]
+		}
+	}
+	return versions
+}
+
+// number returns the version of a proxy.
+func number(t *testing.T, binary string) string {
+	t.Helper()
+	out, err := exec.Command(binary, "-version").Output()
+	found := regexp.MustCompile(`\b(\d+\.\d+\.\d+) `).FindSubmatch(out)
+	if err != nil || found == nil {
+		t.Fatalf("-version: %v, %s", err, out)
+	}
+	return string(found[1])
+}
+
+// readHere requires that this version is among those that read the markers of these masters, and that
+// the changelog has an entry for it.
+func readHere(t *testing.T, begin string, masters ...*rig.Server) {
+	t.Helper()
+	own := number(t, rig.ProxyBinary)
+	for _, m := range masters {
+		text, _ := m.Value(t, markerKey)
+		if versions := strings.Split(readBy(t, text), ", "); !strings.HasPrefix(text, begin) || !slices.Contains(versions, own) {
+			t.Errorf("%s has the marker %q, which these versions read, says the changelog: %q", m.Name, text, versions)
+		}
+	}
+	if !strings.Contains(rig.ReadFile(t, "../deploy/CHANGELOG.md"), "\n## ["+own+"] ") {
+		t.Errorf("the changelog has no entry for %s", own)
+	}
+}
+
 // TestTwoVersionsRunTogether runs a proxy of an earlier version and one of this version. Both lock,
-// until the later one changes the number of masters. Then the earlier one votes no more, says that it
+// also when the later one gave a fencing token, and was replaced by the earlier one for a while: that is
+// the way back. Until the later one changes the number of masters. Then the earlier one votes no more, says that it
 // must be updated, and does not bring masters back that the later one cannot reach: they would be a
 // quorum for it, while the later one has a quorum of the others.
 func TestTwoVersionsRunTogether(t *testing.T) {
@@ -64,6 +106,21 @@ func TestTwoVersionsRunTogether(t *testing.T) {
 		p.WaitState(t, third, "voting")
 	}
 	r.goesOn(t)
+	readHere(t, "redlock-proxy/2 ", r.cluster.Masters[:3]...)
+
+	client := later.Client(t)
+	rig.MustAcquire(t, client, "lock:fenced", "token-of-the-fenced-client", rig.LongTTL)
+	if err := client.Do(t.Context(), "REDLOCK", "TOKEN", "lock:fenced", "token-of-the-fenced-client").Err(); err != nil {
+		t.Fatal(err)
+	}
+	restart(t, later, binary) // downgraded, with a lock held, and upgraded again
+	r.goesOn(t)
+	if ok, err := rig.Acquire(t.Context(), client, "lock:fenced", "token-of-another-client", rig.LongTTL); ok || err != nil {
+		t.Errorf("a lock that is held is taken after the way back: %v %v", ok, err)
+	}
+	restart(t, later, rig.ProxyBinary)
+	rig.MustRelease(t, client, "lock:fenced", "token-of-the-fenced-client")
+	readHere(t, "redlock-proxy/2 ", r.cluster.Masters[:3]...)
 
 	for _, n := range []int{4, 5} {
 		r.mayChange(t, later)
@@ -73,6 +130,7 @@ func TestTwoVersionsRunTogether(t *testing.T) {
 	for _, master := range r.cluster.Masters[:3] {
 		old.WaitState(t, master, "rejected")
 	}
+	readHere(t, "redlock-proxy/4 ", r.cluster.Masters...)
 	if log := old.Proc.Log.String(); !strings.Contains(log, "so update this proxy; do not delete the key "+markerKey) {
 		t.Errorf("it does not say what to do:\n%s", old.Proc.Log.Tail(10))
 	}
@@ -104,13 +162,8 @@ func TestTwoVersionsRunTogether(t *testing.T) {
 	vote(t, later, r.options.Masters)
 
 	// It is updated.
-	if code, err := old.Proc.Stop(rig.Patience); code != 0 || err != nil {
-		t.Fatalf("it ended with %d: %v", code, err)
-	}
-	old.Binary = rig.ProxyBinary
 	old.Configure(t, r.of(5))
-	old.Start(t)
-	rig.WaitFor(t, "it is ready again", old.Ready)
+	restart(t, old, rig.ProxyBinary)
 	vote(t, old, r.options.Masters)
 	r.goesOn(t)
 	r.stop()
@@ -118,6 +171,17 @@ func TestTwoVersionsRunTogether(t *testing.T) {
 	if len(r.resource.Breaches) > 0 {
 		t.Errorf("%d times two clients held the lock, first: %s", len(r.resource.Breaches), r.resource.Breaches[0].What)
 	}
+}
+
+// restart ends a proxy and starts it again as this binary.
+func restart(t *testing.T, p *rig.Proxy, binary string) {
+	t.Helper()
+	if code, err := p.Proc.Stop(rig.Patience); code != 0 || err != nil {
+		t.Fatalf("it ended with %d: %v", code, err)
+	}
+	p.Binary = binary
+	p.Start(t)
+	rig.WaitFor(t, "it is ready again", p.Ready)
 }
 
 // vote waits until all masters vote for a proxy.

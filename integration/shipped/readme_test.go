@@ -15,6 +15,7 @@ import (
 // documents are the texts that these tests check.
 var documents = []string{
 	"../README.md", "../deploy/README.md", "../deploy/INSTALL.md", "../deploy/RUN.md", "../deploy/INCIDENTS.md", "../deploy/REFERENCE.md",
+	"../deploy/CHANGELOG.md", "../deploy/SECURITY.md",
 	"README.md", "bench/README.md", "../redlock/doc.go",
 }
 
