@@ -63,6 +63,7 @@ have faketime faketime
 kind "the campaign"
 have systemd-analyze systemd
 have promtool prometheus
+have lintian lintian
 kind "deployment files"
 holds haproxy test -x /usr/sbin/haproxy
 kind "a balancer"

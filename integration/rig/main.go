@@ -32,6 +32,8 @@ var (
 	Faketime       = Program{name: "faketime", debian: "faketime"}
 	SystemdAnalyze = Program{name: "systemd-analyze", debian: "systemd"}
 	Promtool       = Program{name: "promtool", debian: "prometheus"}
+	Dpkg           = Program{name: "dpkg-deb", debian: "dpkg"}
+	Lintian        = Program{name: "lintian", debian: "lintian"}
 	HAProxy        = Program{name: "haproxy", debian: "haproxy", look: []string{"/usr/sbin/haproxy", "-v"}}
 	PHP            = Program{name: "php", debian: "php-cli"}
 	Phpredis       = Program{name: "phpredis", debian: "php-redis", look: []string{"php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"}}

@@ -13,14 +13,10 @@ import (
 
 const systemdUnit = "../deploy/systemd/redlock-proxy@.service"
 
-// TestSystemdUnit: systemd accepts the unit and rates its sandbox as good. The program knows
-// the unit's commands. The README's rule about -new holds.
-func TestSystemdUnit(t *testing.T) {
-	t.Parallel()
-	rig.Need(t, rig.SystemdAnalyze)
-	text := rig.ReadFile(t, systemdUnit)
-	here := filepath.Join(t.TempDir(), "redlock-proxy@9380.service")
-	text = strings.ReplaceAll(text, "/usr/local/bin/redlock-proxy", rig.ProxyBinary)
+// judgeUnit: systemd accepts the unit and rates its sandbox as good.
+func judgeUnit(t *testing.T, name, text string) {
+	t.Helper()
+	here := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(here, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +26,16 @@ func TestSystemdUnit(t *testing.T) {
 	if out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", here).CombinedOutput(); err != nil {
 		t.Errorf("the unit is exposed: %v\n%s", err, out)
 	}
+}
 
+// TestSystemdUnit: systemd accepts the unit and rates its sandbox as good. The program knows
+// the unit's commands. The README's rule about -new holds.
+func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
+	rig.Need(t, rig.SystemdAnalyze)
+	text := rig.ReadFile(t, systemdUnit)
+	text = strings.ReplaceAll(text, "/usr/local/bin/redlock-proxy", rig.ProxyBinary)
+	judgeUnit(t, "redlock-proxy@9380.service", text)
 	commands := regexp.MustCompile(`(?m)^Exec\w+=(.*)$`).FindAllStringSubmatch(text, -1)
 	if len(commands) != 2 {
 		t.Errorf("%d commands, want one to start and one to reload: %v", len(commands), commands)
