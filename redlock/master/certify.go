@@ -23,11 +23,12 @@ func (s *Set) certify(ctx context.Context) {
 		for _, m := range s.plan(now) {
 			s.mark(m, moment{now, slept})
 		}
-		version, unsettled := s.voters.version.Load(), ask(s.voters, (*roster.Roster).Unsettled)
+		version, unsettled := s.voters.version.Load(), s.voters.unsettled.Load()
 		for _, m := range s.List().masters {
 			m.tellQueued()
 			m.askEviction(now)
-			m.beat(now, version != judged || unsettled, now.Sub(before) > 2*roster.BeatLength)
+			m.listen(now, now.Sub(before) > 2*roster.BeatLength)
+			m.beat(now, version != judged || unsettled)
 		}
 		judged, before = version, now
 		switch s.loop.Wait(time.Until(tick), ctx.Done(), s.voters.wake) {
@@ -50,7 +51,7 @@ func (s *Set) plan(now time.Time) []roster.Write {
 	}
 	return ask(s.voters, func(r *roster.Roster) []roster.Write {
 		for p, read := range asked {
-			r.Asked(p, read.at, read.token)
+			r.Step(roster.Asked{Place: p, At: read.at, Token: read.token}, now)
 		}
 		return r.Tick(now, s.limits.Load().Limits)
 	})
@@ -69,7 +70,7 @@ func (s *Set) mark(m roster.Write, planned moment) {
 			return
 		}
 		if done, ok := resp.ParseInteger(replies[0]); ok && done > 0 {
-			s.voters.do(func(r *roster.Roster) { r.Wrote(m, time.Now()) })
+			s.voters.step(roster.Wrote{Write: m}, time.Now())
 			if m.Cause != 0 {
 				s.observer.Forgot(master.Name(), m.Cause)
 			}

@@ -17,6 +17,7 @@ import (
 // clock never exceeds the share of t that validity subtracts from a TTL.
 type clockWatch struct {
 	mu         sync.Mutex
+	run        string    // the server process whose clock it is
 	began      time.Time // local times are counted from here
 	last       time.Duration
 	least      time.Duration // the clock is ahead of ours by at least this...
@@ -91,11 +92,12 @@ func (c *clockWatch) watchedFor(now time.Time) time.Duration {
 	return now.Sub(c.since)
 }
 
-// forget drops the bounds, because another server process has taken the place.
-func (c *clockWatch) forget() {
+// isOf drops the bounds if they are of another server process. That may run on another machine, with another clock.
+func (c *clockWatch) isOf(run string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calibrated = false
+	c.calibrated = c.calibrated && c.run == run
+	c.run = run
 }
 
 // leastAt returns a time, since 1970, that the master's clock has certainly reached at

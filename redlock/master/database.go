@@ -20,6 +20,7 @@ type database struct {
 	checked checked     // only Up and the stream's reader use it
 	hung    atomic.Bool // the roster knows that the master does not answer
 	latest  lastReading
+	silence silence // only certify uses it
 }
 
 // A reading is what every answered check tells. The rest of the marker mostly stays the same.
@@ -74,11 +75,8 @@ func (s *database) Server() stream.Server { return s.master.Server() }
 func (s *database) Up(self stream.Greeting, now time.Time) {
 	m, p := s.master, s.place()
 	s.checked = checked{}
-	if ask(m.voters, func(r *roster.Roster) bool {
-		return r.Connected(p, self.RunID, self.Problem, readReplication(self.Info), now)
-	}) {
-		m.clock.forget() // another process may run on another machine, with another clock
-	}
+	m.voters.step(roster.Connected{Place: p, Run: self.RunID, Problem: self.Problem, Replication: readReplication(self.Info)}, now)
+	m.clock.isOf(self.RunID)
 	if s.db == 0 {
 		m.evictionAsked.Store(0)
 	}
@@ -90,8 +88,5 @@ func (s *database) Up(self stream.Greeting, now time.Time) {
 
 // Down tells the roster why the master is unreachable.
 func (s *database) Down(why error) {
-	m, reason := s.master, absence(why)
-	if ask(m.voters, func(r *roster.Roster) bool { return r.Disconnected(s.place(), reason, time.Now()) }) {
-		m.log.Debug("lock master unreachable; releases for it are queued", "master", m.Name(), "db", s.db, "reason", reason)
-	}
+	s.master.voters.step(roster.Disconnected{Place: s.place(), Reason: absence(why)}, time.Now())
 }

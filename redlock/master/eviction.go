@@ -46,6 +46,6 @@ func (m *Master) heardEviction(replies [][]byte, _ stream.Judgement, err error) 
 		return
 	}
 	if memory, ok := resp.ParseBulk(replies[0]); ok {
-		m.voters.do(func(r *roster.Roster) { r.Evicts(m.number, evicts(memory), time.Now()) })
+		m.voters.step(roster.Evicts{Master: m.number, Policy: evicts(memory)}, time.Now())
 	}
 }

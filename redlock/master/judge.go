@@ -30,7 +30,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	sent, received := moment{c.Sent, c.Slept}, c.Received
 	if c.Info != nil {
 		now := readReplication(c.Info)
-		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now, received) })
+		m.voters.step(roster.Replicates{Place: p, Replication: now}, received)
 	}
 	text, isText := resp.ParseBulk(c.Marker)
 	server, ok := resp.ParseTime(c.Time)
@@ -50,7 +50,6 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	jump, slept := m.clock.observe(sent, received, server, limits.ClockDrift, m.slumber)
 	switch {
 	case jump.Forward():
-		m.voters.do(func(r *roster.Roster) { r.Jumped(m.number, jump, received) }) // at once, because the streams of other databases are judged meanwhile
 		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.Name(), "by", jump.Least.String())
 	case jump.Backward():
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.Name(), "by", (-jump.Most).String())
@@ -60,11 +59,12 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		last.noted = roster.Standing{}
 	}
 	version := m.voters.version.Load()
-	anew := !last.valid || last.version != version || last.text != string(rest)
+	anew := !last.valid || last.version != version || last.text != string(rest) || jump.Forward()
 	if anew {
 		broken := !isText && !resp.IsNil(c.Marker)
 		m.voters.do(func(r *roster.Roster) {
-			last.standing, last.marker = r.Checked(p, string(text), broken, sent.at, received)
+			r.Step(roster.Checked{Place: p, Text: string(text), Broken: broken, Asked: sent.at, Jump: jump}, received)
+			last.standing, last.marker = r.Judge(p)
 		})
 		last.valid, last.version, last.text = true, version, string(rest)
 	}
@@ -75,9 +75,6 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		Unsure: c.Unsure, Suspended: slept, Jumped: jump.Forward(),
 		Watched: m.clock.watchedFor(received), Witnessed: m.voters.witnessed.Load(),
 	}, limits.Limits)
-	if st.State == roster.Quarantined {
-		m.voters.do(func(r *roster.Roster) { r.ClockIs(p, server.Milliseconds()) })
-	}
 	last.judged = st
 	s.show()
 	return stream.Judgement{Votes: st.State == roster.Voting, Masters: st.Masters, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}

@@ -101,7 +101,6 @@ func (s *Set) tendAll(now time.Time) {
 			m.unasked = time.Time{}
 		case m.isPaid(now):
 			m.leave()
-			s.voters.do(func(r *roster.Roster) { r.Left(i) })
 			s.log.Info("this server is no lock master any more, and its connections are closed", "master", m.Name())
 		}
 	}
@@ -113,8 +112,10 @@ func (s *Set) tendAll(now time.Time) {
 
 // open opens the streams of all databases in use.
 func (s *Set) open(m *Master) {
-	for _, db := range ask(s.voters, (*roster.Roster).Databases) {
-		m.database(db)
+	for _, other := range s.List().masters {
+		for _, db := range other.Databases() {
+			m.database(db)
+		}
 	}
 }
 

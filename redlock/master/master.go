@@ -50,7 +50,6 @@ func (m *Master) Stream(db int) *stream.Stream { return m.database(db).Stream }
 
 // begin makes the Master the given server, with no streams yet.
 func (m *Master) begin(server Server) {
-	m.clock.forget()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.server.Store(&server)
@@ -118,21 +117,42 @@ func (m *Master) idle() bool {
 	return true
 }
 
-// beat has those streams checked that were idle for a while, or all of them. It tells the
-// roster which streams are unanswered. late says that the beat itself came late.
-func (m *Master) beat(now time.Time, all, late bool) {
+// beat has those streams checked that were idle for a while, or all of them.
+func (m *Master) beat(now time.Time, all bool) {
 	for _, s := range m.all() {
-		unanswered := s.Silent(now)
 		s.Beat(now, all)
-		if !m.Embedded() && ask(m.voters, func(r *roster.Roster) bool { return r.Silent(s.place(), unanswered, late, now) }) && !s.hung.Swap(true) {
+	}
+}
+
+// listen tells the roster which streams do not answer, at each beat. late says that the beat itself came late.
+func (m *Master) listen(now time.Time, late bool) {
+	for _, s := range m.all() {
+		if s.silence.lasts(s.Silent(now), late, now) && !m.Embedded() && !s.hung.Swap(true) {
 			m.tell(s.db, roster.Standing{State: roster.Unreachable, Reason: roster.Silent}, now)
 		}
 	}
 }
 
+// A silence begins with the first beat that finds questions unanswered. This is only about what people are told: each
+// ballot decides for itself what counts as a vote.
+type silence struct{ since time.Time }
+
+// lasts tells whether it has lasted for a whole beat. A process that stood still finds all masters silent until it has
+// read their answers. So after a late beat the time starts anew.
+func (s *silence) lasts(unanswered, late bool, now time.Time) bool {
+	switch {
+	case !unanswered:
+		s.since = time.Time{}
+		return false
+	case late || s.since.IsZero():
+		s.since = now
+	}
+	return now.Sub(s.since) >= roster.BeatLength
+}
+
 // tell tells the roster the state of a place.
 func (m *Master) tell(db int, st roster.Standing, now time.Time) {
-	m.voters.do(func(r *roster.Roster) { r.Noted(roster.Place{Master: m.number, DB: db}, st, now) })
+	m.voters.step(roster.Noted{Place: roster.Place{Master: m.number, DB: db}, Standing: st}, now)
 }
 
 // queued returns the number of debts that wait on its streams.

@@ -29,7 +29,7 @@ func (s *Set) Reload(ctx context.Context, servers []Server, limits Limits) error
 	case err != nil:
 		return err
 	case i >= len(servers):
-		if err := s.remove(ctx, i); err != nil {
+		if err := s.agree(ctx, roster.Change{Master: i}); err != nil {
 			return fmt.Errorf("removing %s: %w", old[i].Name, err)
 		}
 	case i >= len(old):
@@ -43,7 +43,7 @@ func (s *Set) Reload(ctx context.Context, servers []Server, limits Limits) error
 	}
 	for i, server := range servers {
 		s.At(i).server.Store(&server)
-		s.voters.do(func(r *roster.Roster) { r.SetServer(i, server.forRoster()) })
+		s.voters.step(roster.Listed{Master: i, Server: server.forRoster()}, time.Now())
 	}
 	s.voters.do(func(*roster.Roster) {
 		list := s.List()
@@ -96,57 +96,49 @@ func (s *Set) replace(ctx context.Context, i int, server Server) error {
 	if list := s.List(); i >= list.listed && i >= list.size && i < len(list.masters) && !list.At(i).hasLeft() {
 		return fmt.Errorf("%s is still being removed from that place; wait until that is over", list.At(i).Name())
 	}
-	run, err := s.examine(ctx, i, server)
+	run, text, err := examine(ctx, server)
 	if err != nil {
 		return err
 	}
-	if err := s.agree(ctx, i, func(r *roster.Roster) (roster.Joined, error) { return r.Replace(i, server.Name, run, time.Now()) }); err != nil {
+	if err := s.agree(ctx, roster.Change{Master: i, Name: server.Name, Run: run, Marker: text}); err != nil {
 		return err
 	}
 	m := s.At(i)
 	m.leave()
-	s.voters.do(func(r *roster.Roster) { r.Left(i) })
-	s.voters.do(func(r *roster.Roster) { r.SetServer(i, server.forRoster()) })
+	s.voters.step(roster.Listed{Master: i, Server: server.forRoster()}, time.Now())
 	m.begin(server)
 	s.open(m)
 	s.log.Info("a lock master was changed; the new one votes when its quarantine is over", "master", server.Name, "number", i+1)
 	return nil
 }
 
-// remove takes the last master from the list. Its connections stay until all debts are paid (tend).
-func (s *Set) remove(ctx context.Context, i int) error {
-	return s.agree(ctx, i, func(r *roster.Roster) (roster.Joined, error) { return r.Remove(i, time.Now()) })
-}
-
-// agree makes a change of master i, and waits until a quorum of the others has it on record.
-func (s *Set) agree(ctx context.Context, i int, change func(*roster.Roster) (roster.Joined, error)) (err error) {
+// agree makes a change, and waits until a quorum of the other masters has it on record. The connections of a master
+// that is removed stay until all debts are paid (tend).
+func (s *Set) agree(ctx context.Context, c roster.Change) (err error) {
 	var joined roster.Joined
-	s.voters.do(func(r *roster.Roster) { joined, err = change(r) })
+	s.voters.do(func(r *roster.Roster) { joined, err = r.Propose(c, time.Now()) })
 	if err != nil {
 		return err
 	}
-	return s.voters.agreed(ctx, i, joined)
+	return s.voters.agreed(ctx, c.Master, joined)
 }
 
-// examine asks a server that shall become master i what it is. It returns its run id.
-func (s *Set) examine(ctx context.Context, i int, server Server) (run string, err error) {
+// examine asks a server that shall become a master what it is. It returns its run id and its marker.
+func examine(ctx context.Context, server Server) (run, text string, err error) {
 	self, err := stream.Connect(ctx, server.address(), stream.Handshake{})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer self.Close()
 	defer context.AfterFunc(ctx, func() { self.Close() })()
 	if self.Problem != "" {
-		return "", errors.New(self.Problem)
+		return "", "", errors.New(self.Problem)
 	}
 	if readReplication(self.Info).Replica {
-		return "", errors.New(roster.IsReplica)
+		return "", "", errors.New(roster.IsReplica)
 	}
-	text, err := readMarker(self)
-	if err != nil {
-		return "", err
-	}
-	return self.RunID, ask(s.voters, func(r *roster.Roster) error { return r.Acceptable(i, self.RunID, text) })
+	text, err = readMarker(self)
+	return self.RunID, text, err
 }
 
 func readMarker(c *stream.Connection) (string, error) {

@@ -205,7 +205,7 @@ func (s *Set) Covered(ttl time.Duration) time.Duration {
 // Voting returns the masters that can vote now: they have the state Voting and answer.
 func (s *Set) Voting(db int) quorum.Set {
 	now := time.Now()
-	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.VotingIn(db) })
+	voting := s.expect(db, now).Voting
 	for i, m := range s.List().masters {
 		if voting.Has(i) && m.database(db).Silent(now) {
 			voting &^= 1 << i
@@ -217,7 +217,8 @@ func (s *Set) Voting(db int) quorum.Set {
 // Fillable returns the masters that can be given copies of locks: they vote, or they are in
 // quarantine.
 func (s *Set) Fillable(db int) quorum.Set {
-	return ask(s.voters, func(r *roster.Roster) quorum.Set { return r.FillableIn(db) })
+	p := s.expect(db, time.Now())
+	return p.Voting | p.Quarantined
 }
 
 // Turned returns a channel that is closed when the state of a master next changes.
@@ -226,11 +227,8 @@ func (s *Set) Turned() <-chan struct{} { return s.voters.watch(func(*roster.Rost
 // Quarantined returns the number of quarantined masters and when the first of them may
 // vote again. newUntil is when locks can be granted if the masters form a new set.
 func (s *Set) Quarantined(db int, now time.Time) (n int, until, newUntil time.Time) {
-	s.voters.do(func(r *roster.Roster) {
-		n, until = r.Quarantined(db, now)
-		newUntil = r.NewUntil(now)
-	})
-	return n, until, newUntil
+	p := s.expect(db, now)
+	return p.Quarantined.Len(), p.Until, p.NewUntil
 }
 
 // Prospects returns the number of masters that can vote in a database now, and the number

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/loop"
-	"redlock-proxy/redlock/quorum"
-	"redlock-proxy/redlock/roster"
 )
 
 // This file waits for votes after a change of the masters.
@@ -76,7 +74,7 @@ func (s *Set) poll(db int, until time.Time, left <-chan struct{}) {
 			return
 		default:
 			for _, m := range s.List().masters {
-				m.beat(now, true, false)
+				m.beat(now, true)
 			}
 		}
 		if s.loop.Wait(min(pause, time.Until(until)), left, s.ctx.Done()) != loop.Late || !time.Now().Before(until) {
@@ -89,7 +87,7 @@ func (s *Set) poll(db int, until time.Time, left <-chan struct{}) {
 func (s *Set) hasSettled(db int, since time.Time) bool {
 	asked := 0
 	list := s.List()
-	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.VotingIn(db) })
+	voting := s.expect(db, time.Now()).Voting
 	for i := range list.Size() {
 		if voting.Has(i) && (list.At(i).Embedded() || list.At(i).database(db).latest.load().at.After(since)) {
 			asked++

@@ -23,6 +23,7 @@ type voters struct {
 	learned   atomic.Pointer[time.Time] // the roster's; nil: not yet
 	settled   atomic.Pointer[time.Time] // the value of learned for which nobody needs to wait any more
 	witnessed atomic.Bool               // the roster's
+	unsettled atomic.Bool               // the roster's
 
 	mu      sync.Mutex
 	roster  *roster.Roster
@@ -40,6 +41,11 @@ func (v *voters) do(use func(*roster.Roster)) {
 	v.mu.Lock()
 	defer v.unlock()
 	use(v.roster)
+}
+
+// step has the roster take over an event.
+func (v *voters) step(e roster.Event, now time.Time) {
+	v.do(func(r *roster.Roster) { r.Step(e, now) })
 }
 
 // ask is do for questions with an answer.
@@ -75,7 +81,7 @@ func (v *voters) unlock() {
 
 // publish takes over, with mu held, the roster's news.
 func (v *voters) publish() {
-	news := v.roster.Drain()
+	news := v.roster.Ready()
 	if v.recount != nil {
 		v.recount(v.roster, news.Masters)
 	}
@@ -85,6 +91,7 @@ func (v *voters) publish() {
 	}
 	v.version.Store(news.Version)
 	v.witnessed.Store(news.Witnessed)
+	v.unsettled.Store(news.Unsettled)
 	if news.Turned {
 		close(v.turned)
 		v.turned = make(chan struct{})

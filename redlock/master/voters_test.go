@@ -45,16 +45,18 @@ func TestVotersTellWithTheRosterFree(t *testing.T) {
 		v.mu.Unlock()
 		v.do(func(r *roster.Roster) {
 			if told = append(told, s.State); s.State == roster.Unreachable {
-				r.Noted(roster.Place{Master: 1, DB: 0}, roster.Standing{State: roster.Quarantined, Reason: "noted by who is told"}, now)
+				r.Step(roster.Noted{Place: roster.Place{Master: 1, DB: 0}, Standing: roster.Standing{State: roster.Quarantined, Reason: "noted by who is told"}}, now)
 			}
 			r.Status(now)
 		})
 	}
 	v.do(func(r *roster.Roster) {
-		r.Connected(roster.Place{Master: 0, DB: 0}, "a", "", roster.Replication{}, now)
-		r.Connected(roster.Place{Master: 1, DB: 0}, "b", "", roster.Replication{}, now)
+		r.Step(roster.Connected{Place: roster.Place{Master: 0, DB: 0}, Run: "a"}, now)
+		r.Step(roster.Connected{Place: roster.Place{Master: 1, DB: 0}, Run: "b"}, now)
 	})
-	v.do(func(r *roster.Roster) { r.Disconnected(roster.Place{Master: 0, DB: 0}, "gone", now) })
+	v.do(func(r *roster.Roster) {
+		r.Step(roster.Disconnected{Place: roster.Place{Master: 0, DB: 0}, Reason: "gone"}, now)
+	})
 	if want := []roster.State{roster.Unreachable, roster.Quarantined}; !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
@@ -62,9 +64,9 @@ func TestVotersTellWithTheRosterFree(t *testing.T) {
 		v.do(func(r *roster.Roster) {
 			for i := range 3 {
 				p := roster.Place{Master: i, DB: 0}
-				r.Connected(p, "a", "", roster.Replication{}, now)
+				r.Step(roster.Connected{Place: p, Run: "a"}, now)
 				m := marker.Marker{Set: set, Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "a", Quarantine: time.Second}
-				r.Checked(p, m.String(), false, now, now)
+				r.Step(roster.Checked{Place: p, Text: m.String(), Asked: now}, now)
 			}
 			r.Tick(now, roster.Limits{})
 		})

@@ -17,19 +17,28 @@
 //
 // # What a caller does
 //
-// The caller makes a Roster with New, and lets one goroutine at a time use it. It reports:
+// The caller makes a Roster with New, and lets one goroutine at a time use it. Step takes an event, a value, each with its
+// time:
 //
-//   - each connection (Connected, Disconnected)
-//   - each marker that differs from the one read before (Checked)
-//   - when it asked for the marker that was read last (Asked)
-//   - its other findings (Replicates, Evicts, Jumped, ClockIs, Silent)
-//   - the resulting state of each place (Noted). Standing.At computes it from the marker's Standing and the other
-//     findings of the batch's check.
+//	r.Step(roster.Connected{Place: p, Run: run}, now)          // a new connection; Disconnected when it has ended
+//	r.Step(roster.Checked{Place: p, Text: text, Asked: sent}, now) // its marker was read, and differs from the one before
+//	standing, marker := r.Judge(p)                             // what follows, apart from the time
+//	st := standing.At(marker, reading, limits)                 // what follows for the votes of this batch
+//	r.Step(roster.Noted{Place: p, Standing: st}, now)          // the state of the place, if it has changed
 //
-// Tick says what to write now, and the caller reports each finished write to Wrote. The caller may write only if the
-// place's marker is still Write.Seen, and not long after the plan was made, because what was seen may change and
-// change back. Drain returns notices for people, whether to call Tick at once, and a version. When the version has
-// risen, each place that was judged must be judged again by Checked.
+// Asked says for all other checks when their questions were asked. Other findings are Replicates and Evicts. At each beat,
+// and when Ready says so, the caller asks what to write:
+//
+//	for _, w := range r.Tick(now, limits) {
+//		if write(w) { // if the marker of its place is still w.Seen, and not long after now: that may change and change back
+//			r.Step(roster.Wrote{Write: w}, now)
+//		}
+//	}
+//
+// After each of these calls, Ready returns what has come up: notices for people, whether to call Tick at once, and a
+// version. When the version has risen, each place that was judged must be checked and judged again. A reload gives a Change to
+// Propose, waits until Heard says that enough others know it, and then Step takes what is Listed. Status and Prospects
+// are for people and for those that wait.
 //
 // # What it promises
 //

@@ -182,10 +182,10 @@ func (r *Roster) isUnused(now time.Time) bool {
 	})
 }
 
-// NewUntil returns when locks can be granted in a set that is in its first quarantine. It
+// newUntil returns when locks can be granted in a set that is in its first quarantine. It
 // returns zero if the set is not.
-func (r *Roster) NewUntil(now time.Time) time.Time {
-	needed := quorum.Size(r.masters) - r.VotingIn(0).Len()
+func (r *Roster) newUntil(now time.Time) time.Time {
+	needed := quorum.Size(r.masters) - r.are(0, Voting).Len()
 	if needed <= 0 || !now.Before(marker.FirstQuarantine(r.set)) {
 		return time.Time{}
 	}
@@ -210,7 +210,7 @@ func NewSetNotice(until time.Time) string {
 
 // tellNewSet logs NewSetNotice once.
 func (r *Roster) tellNewSet(now time.Time) {
-	if until := r.NewUntil(now); !until.IsZero() && r.newTold != r.set {
+	if until := r.newUntil(now); !until.IsZero() && r.newTold != r.set {
 		r.newTold = r.set
 		r.warn(NewSetNotice(until), "set", r.set)
 	}

@@ -19,14 +19,14 @@ func listed(n int, found string, now time.Time) *Roster {
 		if word == "." {
 			continue
 		}
-		r.Connected(p, r.names(i), "", Replication{}, now)
+		r.Step(Connected{Place: p, Run: r.names(i)}, now)
 		if word == ".." {
 			continue
 		}
 		word, lost := strings.CutSuffix(word, "!")
-		r.Checked(p, r.textFound(p, word), false, now, now)
+		r.checked(p, r.textFound(p, word), false, now, now)
 		if lost {
-			r.Disconnected(p, NotConnected, now)
+			r.Step(Disconnected{p, NotConnected}, now)
 		}
 	}
 	return r
@@ -110,8 +110,8 @@ func TestRosterASetOfMoreMastersGivesWayToNoMinority(t *testing.T) {
 		}
 		r.shows(Place{i, 0}, r.another(i, func(m *marker.Marker) { m.Members, m.Joined = 5, []string{"1", "1", "1", "2+d", "3+e"} }))
 	}
-	if r.Tick(now, rosterLimits); r.set != "another" || !r.Drain().Learned.Equal(now) {
-		t.Errorf("set %s, learned at %v", r.set, r.Drain().Learned)
+	if r.Tick(now, rosterLimits); r.set != "another" || !r.Ready().Learned.Equal(now) {
+		t.Errorf("set %s, learned at %v", r.set, r.Ready().Learned)
 	}
 	r = votingRoster(3, now)
 	for i := range 2 {
@@ -119,8 +119,8 @@ func TestRosterASetOfMoreMastersGivesWayToNoMinority(t *testing.T) {
 	}
 	third := r.views[Place{2, 0}]
 	third.blank = true // as if it had been left over when the set before began
-	if r.Tick(now, rosterLimits); r.set != "another" || !r.Drain().Learned.Equal(now) {
-		t.Errorf("set %s of the same members, learned at %v", r.set, r.Drain().Learned)
+	if r.Tick(now, rosterLimits); r.set != "another" || !r.Ready().Learned.Equal(now) {
+		t.Errorf("set %s of the same members, learned at %v", r.set, r.Ready().Learned)
 	}
 	if third.blank {
 		t.Error("what is left of the set before may begin with the next one")
@@ -143,8 +143,8 @@ func TestRosterWhenANewSetBegins(t *testing.T) {
 		"one belongs to a set of more": {"- - x:1,1,1,1,1,1,1", func(*Roster) {},
 			"c is number 3 of 7 of set x, and configured as number 3 of 3"},
 		"another database has no marker": {"- - -", func(r *Roster) {
-			r.Connected(Place{1, 3}, "b", "", Replication{}, now)
-			r.Checked(Place{1, 3}, "", false, now, now)
+			r.Step(Connected{Place: Place{1, 3}, Run: "b"}, now)
+			r.checked(Place{1, 3}, "", false, now, now)
 		}, ""},
 	} {
 		r := listed(3, row.found, now)
@@ -155,8 +155,8 @@ func TestRosterWhenANewSetBegins(t *testing.T) {
 		if begins := len(writes) == 1; begins != (row.why == "") || !strings.Contains(r.reason, row.why) {
 			t.Errorf("%s: it begins: %v, %s", name, begins, r.reason)
 		}
-		r.Drain()
-		if r.Tick(now, rosterLimits); r.Drain().Changed {
+		r.Ready()
+		if r.Tick(now, rosterLimits); r.Ready().Changed {
 			t.Errorf("%s: a Tick calls for the next one", name)
 		}
 		for p, s := range r.views {
@@ -216,11 +216,11 @@ func TestRosterWhenANewSetCanGrantLocks(t *testing.T) {
 	for i, st := range []Standing{{State: Voting}, {State: Quarantined, Until: began.Add(20 * time.Second)}, {State: Quarantined, Until: began.Add(40 * time.Second)}} {
 		r.views[Place{i, 0}].told = st
 	}
-	if got := r.NewUntil(began).Sub(began); got != 20*time.Second {
+	if got := r.newUntil(began).Sub(began); got != 20*time.Second {
 		t.Errorf("locks can be granted after %v", got)
 	}
 	r.views[Place{0, 0}].told = Standing{State: Starting}
-	if got := r.NewUntil(began).Sub(began); got != 40*time.Second {
+	if got := r.newUntil(began).Sub(began); got != 40*time.Second {
 		t.Errorf("locks can be granted after %v, while one starts", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -223,54 +222,75 @@ func (r *Roster) isOnRecord(master int) bool {
 	return heard >= needed
 }
 
-// Acceptable returns an error if a server must not become the master at place i. The server
-// must have no marker, or one from an interrupted replacement by this same server.
-func (r *Roster) Acceptable(i int, run, text string) error {
+// A Change is another server in the place of a master, or one more master, as a reload names it. Without a Name, the last
+// master is removed.
+type Change struct {
+	Master    int
+	Name, Run string // of the server that comes
+	Marker    string // what it has under marker.Key
+}
+
+// Propose makes a Change, and returns the resulting members. It returns an error if nothing may be changed now, or
+// not so.
+func (r *Roster) Propose(c Change, now time.Time) (Joined, error) {
+	var err error
+	if c.Name == "" {
+		err = r.remove(c.Master, now)
+	} else if err = r.acceptable(c); err == nil {
+		err = r.replace(c, now)
+	}
+	return Joined{r.epoch, r.joined}, err
+}
+
+// acceptable returns an error if a server must not become a master. It must have no marker, or one from
+// an interrupted replacement by this same server.
+func (r *Roster) acceptable(c Change) error {
+	i := c.Master
 	for p, s := range r.views {
-		if s.run == run && s.connected && p.Master != i {
+		if s.run == c.Run && s.connected && p.Master != i {
 			return fmt.Errorf("it is the same server as %s", r.names(p.Master))
 		}
 	}
-	if text == "" {
+	if c.Marker == "" {
 		return nil
 	}
-	m, ok := marker.Parse(text)
+	m, ok := marker.Parse(c.Marker)
 	if !ok || m.Set != r.set || m.Member != i+1 || !r.joined.Fits(m.Joined) || m.Joined.Who(i) != r.joined.Who(i) {
-		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, marker.Key)
+		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", c.Marker, marker.Key)
 	}
 	return nil
 }
 
-// Replace makes a server join at place i, as a reload names it. After the last place, there is one more master. It
-// returns the resulting members, or an error if nothing may be changed now.
-func (r *Roster) Replace(i int, name, run string, now time.Time) (Joined, error) {
-	m := r.member(i)
-	isMember := m.Name == members.PlainName(name) || run != "" && m.Run == members.ShortRun(run) // another process has made the same change
-	if !r.joined.Has(i) || !isMember {
-		if err := r.changeable(i, max(r.masters, i+1), now); err != nil {
-			return Joined{}, err
-		}
-		r.join(i, name, run, now)
+// replace makes a server join. After the last place, there is one more master.
+func (r *Roster) replace(c Change, now time.Time) error {
+	m := r.member(c.Master)
+	if r.joined.Has(c.Master) && (m.Name == members.PlainName(c.Name) || c.Run != "" && m.Run == members.ShortRun(c.Run)) {
+		return nil // another process has made the same change
 	}
-	return Joined{r.epoch, r.joined}, nil
+	if err := r.changeable(c.Master, max(r.masters, c.Master+1), now); err != nil {
+		return err
+	}
+	r.join(c.Master, c.Name, c.Run, now)
+	return nil
 }
 
 // fewest is the number of masters below which none is removed: of two, none may fail.
 const fewest = 3
 
-// Remove takes place i, the last one, from the masters.
-func (r *Roster) Remove(i int, now time.Time) (Joined, error) {
-	if r.joined.Has(i) {
-		if i != r.masters-1 || i < fewest || !r.joined.Has(i-1) {
-			return Joined{}, fmt.Errorf("of the %d lock masters on record only the last can be removed, and %d must stay", r.masters, fewest)
-		}
-		if err := r.changeable(i, r.masters-1, now); err != nil {
-			return Joined{}, err
-		}
-		r.of(i).before = ""
-		r.change(i, members.Member{Removed: true}, now)
+// remove takes place i, the last one, from the masters.
+func (r *Roster) remove(i int, now time.Time) error {
+	if !r.joined.Has(i) {
+		return nil
 	}
-	return Joined{r.epoch, r.joined}, nil
+	if i != r.masters-1 || i < fewest || !r.joined.Has(i-1) {
+		return fmt.Errorf("of the %d lock masters on record only the last can be removed, and %d must stay", r.masters, fewest)
+	}
+	if err := r.changeable(i, r.masters-1, now); err != nil {
+		return err
+	}
+	r.of(i).before = ""
+	r.change(i, members.Member{Removed: true}, now)
+	return nil
 }
 
 // changeable returns an error if the server at place i cannot change now, so that there are so many masters. One change
@@ -342,12 +362,4 @@ type Joined struct {
 func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
 	n, _ = r.heardOf(i)
 	return n, quorum.Size(r.masters), !slices.Equal(r.joined, j.members)
-}
-
-// Left drops what was seen of the former master at a place.
-func (r *Roster) Left(i int) {
-	delete(r.all, i)
-	maps.DeleteFunc(r.views, func(p Place, _ *view) bool { return p.Master == i })
-	maps.DeleteFunc(r.outrun, func(p Place, _ bool) bool { return p.Master == i })
-	r.changed()
 }

@@ -22,9 +22,9 @@ func TestRosterWhichLossTakesAJoinBack(t *testing.T) {
 		{"x", Place{0, 0}, true}, // by a reload: the server before it goes away
 	} {
 		r := votingRoster(3, now)
-		r.Replace(0, "x", row.run, now)
+		r.Propose(Change{Master: 0, Name: "x", Run: row.run}, now)
 		joined := r.joined.Who(0)
-		r.Disconnected(row.lost, NotConnected, now)
+		r.Step(Disconnected{row.lost, NotConnected}, now)
 		if stays := r.joined.Who(0) == joined; stays != row.stays {
 			t.Errorf("run %s joined, and %v is lost: the join stays: %v", row.run, row.lost, stays)
 		}
@@ -61,7 +61,7 @@ func TestRosterWhichServersJoin(t *testing.T) {
 			clear(r.all)
 		}
 		p := Place{0, 0}
-		r.Connected(p, "another", "", Replication{}, now)
+		r.Step(Connected{Place: p, Run: "another"}, now)
 		text := ""
 		if row.own != nil {
 			m := marker.Marker{Set: "s", Member: 1, Members: len(row.own), Epoch: 1, Joined: row.own, Run: "a"}
@@ -75,7 +75,7 @@ func TestRosterWhichServersJoin(t *testing.T) {
 			m := r.views[Place{i, 0}].marker
 			m.Epoch, m.Joined = members.Read(row.record[0]).Epoch, row.record
 			if row.others == "restarted" {
-				r.Connected(Place{i, 0}, m.Run+"2", "", Replication{}, now)
+				r.Step(Connected{Place: Place{i, 0}, Run: m.Run + "2"}, now)
 			}
 			r.shows(Place{i, 0}, m.String())
 		}
@@ -128,8 +128,8 @@ func TestRosterAServerThatMayBeNewIsTakenForNew(t *testing.T) {
 			r.of(0).met = ""
 		}
 		p, later := Place{0, 0}, now.Add(2*time.Hour)
-		r.Connected(p, "a2", "", Replication{}, later)
-		r.Checked(p, "", false, later, later)
+		r.Step(Connected{Place: p, Run: "a2"}, later)
+		r.checked(p, "", false, later, later)
 		if !row.recorded { // it was, and one of the others has forgotten it
 			m := r.views[Place{1, 0}].marker
 			m.Epoch, m.Joined = 1, members.List{"1", "1", "1"}
@@ -159,7 +159,7 @@ func TestRosterWhoMustHaveAPromotionOnRecord(t *testing.T) {
 			}
 		}
 		if row.foreign {
-			r.Connected(Place{1, 0}, "b2", "", Replication{}, now)
+			r.Step(Connected{Place: Place{1, 0}, Run: "b2"}, now)
 			r.shows(Place{1, 0}, r.another(1, func(m *marker.Marker) { m.Run = "b2" }))
 		}
 		if _, got := r.heardOf(0); got != row.want {
@@ -193,10 +193,10 @@ func TestRosterWhichServerIsAcceptable(t *testing.T) {
 	} {
 		r := votingRoster(3, now)
 		if row.lost {
-			r.Disconnected(Place{1, 0}, NotConnected, now)
-			r.Disconnected(Place{1, 3}, NotConnected, now)
+			r.Step(Disconnected{Place{1, 0}, NotConnected}, now)
+			r.Step(Disconnected{Place{1, 3}, NotConnected}, now)
 		}
-		if err := r.Acceptable(0, row.run, row.text); (err == nil) != row.ok {
+		if err := r.acceptable(Change{Master: 0, Run: row.run, Marker: row.text}); (err == nil) != row.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -207,7 +207,7 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 	now := time.Now()
 	is := func(r *Roster, states ...State) {
 		for i, st := range states {
-			r.Noted(Place{i, 0}, Standing{State: st}, now)
+			r.Step(Noted{Place{i, 0}, Standing{State: st}}, now)
 		}
 	}
 	changed := func(before time.Duration, run string) func(r *Roster) { // the second one, by a server that joined in this run
@@ -244,9 +244,9 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 		}, 2, "less than max_quarantine ago"},
 	} {
 		r := votingRoster(3, now)
-		r.SetServer(3, Server{Name: "d"})
+		r.Step(Listed{3, Server{Name: "d"}}, time.Time{})
 		row.change(r)
-		switch _, err := r.Replace(row.place, "x", "x", now); {
+		switch _, err := r.Propose(Change{Master: row.place, Name: "x", Run: "x"}, now); {
 		case (err == nil) != (row.why == ""):
 			t.Errorf("%s: %v", name, err)
 		case err != nil && !strings.Contains(err.Error(), row.why):
@@ -270,8 +270,8 @@ func TestRosterTheSameReplacementIsMadeOnce(t *testing.T) {
 		now := time.Now()
 		r := votingRoster(3, now)
 		r.limits = rosterLimits
-		r.Replace(0, "x", "r1", now)
-		if j, err := r.Replace(0, row.name, row.run, now); (err != nil) != row.anew || err == nil && j.Epoch != 2 {
+		r.Propose(Change{Master: 0, Name: "x", Run: "r1"}, now)
+		if j, err := r.Propose(Change{Master: 0, Name: row.name, Run: row.run}, now); (err != nil) != row.anew || err == nil && j.Epoch != 2 {
 			t.Errorf("%s in run %q: epoch %d, %v", row.name, row.run, j.Epoch, err)
 		}
 	}

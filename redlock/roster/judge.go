@@ -69,6 +69,12 @@ func (st Standing) At(m marker.Marker, now Reading, limits Limits) Standing {
 	return st
 }
 
+// Judge returns the standing of a place apart from the time, and its marker.
+func (r *Roster) Judge(p Place) (Standing, marker.Marker) {
+	s := r.view(p)
+	return r.judge(p, s), s.marker
+}
+
 // judge returns the standing of a place apart from the time.
 func (r *Roster) judge(p Place, s *view) Standing {
 	m := s.marker
@@ -95,7 +101,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Starting, "it is not one of the %d masters on record: a reload that adds it makes it one, and a list that was not changed does not", r.masters)
 	case r.set == "":
 		return no(Starting, "no set of masters is known yet")
-	case len(r.outrun) > 0 && (s.text == "" || m.Run != s.run):
+	case r.isOutrun() && (s.text == "" || m.Run != s.run):
 		return no(Starting, "it has no marker of its present run, and a later version of this program has taken over the masters: update this proxy")
 	case s.text == "":
 		return no(Starting, "its marker is missing%s", r.butFirst(p, s))

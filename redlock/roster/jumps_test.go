@@ -42,8 +42,8 @@ func TestRosterWhichJumpsAreAStandstill(t *testing.T) {
 			r := votingRoster(row.masters, now)
 			if row.fourth != "" {
 				r.joined = append(members.New(3), row.fourth)
-				r.SetServer(3, Server{Name: "d"})
-				r.Connected(Place{3, 0}, "d", "", Replication{}, now)
+				r.Step(Listed{3, Server{Name: "d"}}, time.Time{})
+				r.Step(Connected{Place: Place{3, 0}, Run: "d"}, now)
 			}
 			if row.change != nil {
 				row.change(r)
@@ -51,14 +51,14 @@ func TestRosterWhichJumpsAreAStandstill(t *testing.T) {
 			late := time.Duration(0)
 			for _, j := range row.jumps {
 				if j.after == 0 {
-					r.Jumped(j.master, j.by, now)
+					r.jumped(j.master, j.by, now)
 				}
 				late = max(late, j.after)
 			}
 			r.settleJumps(now)
 			for _, j := range row.jumps {
 				if j.after > 0 {
-					r.Jumped(j.master, j.by, now.Add(j.after))
+					r.jumped(j.master, j.by, now.Add(j.after))
 				}
 			}
 			r.settleJumps(now.Add(late))
@@ -75,13 +75,13 @@ func TestRosterAStandstillCallsForOneTick(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	for i := range 3 {
-		r.Jumped(i, Jump{ClockTolerance, ClockTolerance}, now)
+		r.jumped(i, Jump{ClockTolerance, ClockTolerance}, now)
 	}
 	r.Tick(now, rosterLimits)
-	if r.Drain(); !r.stood.at.Equal(now) {
+	if r.Ready(); !r.stood.at.Equal(now) {
 		t.Fatal("it is none")
 	}
-	if r.Tick(now.Add(time.Millisecond), rosterLimits); r.Drain().Changed {
+	if r.Tick(now.Add(time.Millisecond), rosterLimits); r.Ready().Changed {
 		t.Error("it does")
 	}
 }

@@ -355,7 +355,7 @@ func (p *process) resume() {
 
 // drain takes the roster's news.
 func (p *process) drain() {
-	news := p.r.Drain()
+	news := p.r.Ready()
 	p.version, p.witness = news.Version, news.Witnessed
 	p.masters = news.Masters
 	for _, n := range news.Notices {
@@ -386,7 +386,7 @@ func (p *process) tick() {
 	late := now.Sub(p.lastBeat) > 2*BeatLength
 	p.lastBeat = now
 	for _, s := range p.streams {
-		p.r.Asked(s.place, s.asked, s.token)
+		p.r.Step(Asked{s.place, s.asked, s.token}, s.asked)
 	}
 	writes := p.r.Tick(now, p.w.limits)
 	p.drain()
@@ -396,7 +396,7 @@ func (p *process) tick() {
 		p.w.log("%s writes to %v (%d): %s: %s", p.name, p.route[m.Master], m.Kind, m.Reason, m.Marker)
 		s.send(batch{write: &m, latest: latest})
 	}
-	all := p.version != p.judged || p.r.Unsettled()
+	all := p.version != p.judged || p.r.unsettled
 	p.judged = p.version
 	for _, s := range p.streams {
 		if s.up && (all || now.Sub(s.beaten) >= BeatPause) {
@@ -418,15 +418,21 @@ func (p *process) stream(at Place) *toyStream {
 
 // A toyClock finds jumps of a server's clock.
 type toyClock struct {
+	run         string
 	calibrated  bool
 	least, most time.Duration
 	since       time.Time
 }
 
+func (c *toyClock) isOf(run string) {
+	c.calibrated = c.calibrated && c.run == run
+	c.run = run
+}
+
 func (c *toyClock) observe(sent, received time.Time, server time.Duration) Jump {
 	least, most := server-time.Duration(received.UnixNano()), server-time.Duration(sent.UnixNano())
 	if !c.calibrated {
-		*c = toyClock{true, least, most, received}
+		*c = toyClock{c.run, true, least, most, received}
 		return Jump{}
 	}
 	by := Jump{least - c.most, most - c.least}
@@ -473,7 +479,7 @@ func (s *toyStream) dial() {
 	server := p.route[s.place.Master]
 	run := server.run
 	if !server.up || p.cut[s.place.Master] {
-		p.r.Disconnected(s.place, "it cannot be dialled", p.now())
+		p.r.Step(Disconnected{s.place, "it cannot be dialled"}, p.now())
 		p.drain()
 		w.after(w.between(50*time.Millisecond, 500*time.Millisecond), func() { p.do(s.dial) })
 		return
@@ -487,9 +493,8 @@ func (s *toyStream) dial() {
 			}
 			s.gen++
 			*s = toyStream{p: p, place: s.place, up: true, gen: s.gen, server: server, run: run, repl: repl}
-			if p.r.Connected(s.place, run, "", repl, p.now()) {
-				p.clocks[s.place.Master].calibrated = false
-			}
+			p.r.Step(Connected{Place: s.place, Run: run, Replication: repl}, p.now())
+			p.clocks[s.place.Master].isOf(run)
 			p.drain()
 			s.send(batch{})
 		})
@@ -505,7 +510,7 @@ func (s *toyStream) breaks(in time.Duration) {
 				return
 			}
 			s.up = false
-			p.r.Disconnected(s.place, "its connection has ended", p.now())
+			p.r.Step(Disconnected{s.place, "its connection has ended"}, p.now())
 			p.drain()
 			p.w.after(p.w.latency(), func() { p.do(s.dial) })
 		})
@@ -578,7 +583,6 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 	jump := clock.observe(sent, now, it.clock)
 	if jump.Forward() {
 		p.w.log("%s sees the clock of %v jump by %v", p.name, s.server, jump.Least)
-		p.r.Jumped(s.place.Master, jump, now)
 	}
 	s.asked = sent
 	rest, token := marker.CutToken(it.text)
@@ -590,24 +594,22 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 	p.told[s.longest] = p.w.now
 	if !s.valid || s.repl != it.repl {
 		s.repl = it.repl
-		p.r.Replicates(s.place, it.repl, now)
+		p.r.Step(Replicates{s.place, it.repl}, now)
 	}
 	p.drain()
-	if !s.valid || s.version != p.version || s.text != rest {
+	if !s.valid || s.version != p.version || s.text != rest || jump.Forward() {
 		version := p.version
-		s.standing, s.marker = p.r.Checked(s.place, it.text, false, sent, now)
+		p.r.Step(Checked{Place: s.place, Text: it.text, Asked: sent, Jump: jump}, now)
+		s.standing, s.marker = p.r.Judge(s.place)
 		s.valid, s.version, s.text = true, version, rest
 	}
 	st := s.standing.At(s.marker, Reading{Clock: it.clock, Received: now, Jumped: jump.Forward(), Watched: now.Sub(clock.since), Witnessed: p.witness}, p.w.limits)
-	if st.State == Quarantined {
-		p.r.ClockIs(s.place, it.clock.Milliseconds())
-	}
 	if st.State != s.noted.State || st.Reason != s.noted.Reason || st.Until.Sub(s.noted.Until).Abs() > time.Second {
 		s.noted = st
-		p.r.Noted(s.place, st, now)
+		p.r.Step(Noted{s.place, st}, now)
 	}
 	if it.wrote {
-		p.r.Wrote(*b.write, now)
+		p.r.Step(Wrote{*b.write}, now)
 	}
 	p.drain()
 	if b.ballot != nil && st.State == Voting && st.Covers >= b.ballot.ttl {

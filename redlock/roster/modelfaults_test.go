@@ -524,11 +524,7 @@ func (p *process) replace(place int, n *toyServer) bool {
 	if p.paused || place >= len(p.names) || p.route[place] == n {
 		return false
 	}
-	if err := p.r.Acceptable(place, n.run, n.texts[0]); err != nil {
-		p.w.log("%s: %v", p.name, err)
-		return false
-	}
-	j, err := p.r.Replace(place, n.name, n.run, p.now())
+	j, err := p.r.Propose(Change{Master: place, Name: n.name, Run: n.run, Marker: n.texts[0]}, p.now())
 	if err != nil {
 		p.w.log("%s: %v", p.name, err)
 		return false
@@ -561,8 +557,7 @@ func (p *process) agree(place int, n *toyServer, j Joined, patience int) {
 			}
 		}
 	}
-	p.r.Left(place)
-	p.r.SetServer(place, Server{Name: n.name})
+	p.r.Step(Listed{place, Server{Name: n.name}}, p.now())
 	p.route[place], p.names[place] = n, n.name
 	p.clocks[place].calibrated = false
 	p.drain()

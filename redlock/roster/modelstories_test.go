@@ -86,7 +86,7 @@ func (w *world) lateMend(f fault) {
 		w.once(mayWrite, func() {
 			goesOn := p.halts(suspended)
 			q.reaches(at.Master)
-			w.once(func() bool { return q.r.VotingIn(0).Has(at.Master) }, func() {
+			w.once(func() bool { return q.r.are(0, Voting).Has(at.Master) }, func() {
 				q.askFor(true, -1)
 				w.after(w.between(w.limits.MasterTimeout, time.Second), func() {
 					q.stop()
@@ -111,7 +111,7 @@ func (w *world) swapBack(s *toyServer, f fault) {
 		}
 		s.swap(at.DB, w.dbs)
 		w.after(2*BeatPause, func() {
-			w.once(func() bool { return p.r.VotingIn(at.DB).Has(at.Master) }, func() {
+			w.once(func() bool { return p.r.are(at.DB, Voting).Has(at.Master) }, func() {
 				w.after(w.between(500*time.Millisecond, 2*time.Second), func() { s.swap(at.DB, w.dbs) })
 			})
 		})

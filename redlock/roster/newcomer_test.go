@@ -28,7 +28,7 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 				for _, db := range []int{0, 3} {
 					p := Place{i, db}
 					text := r.views[p].text
-					r.Connected(p, "another", "", Replication{}, now)
+					r.Step(Connected{Place: p, Run: "another"}, now)
 					r.shows(p, text)
 				}
 			}
@@ -55,11 +55,11 @@ func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 	r.set = "s"
 	for i := range 3 {
 		p := Place{i, 0}
-		r.Connected(p, r.names(i), "", Replication{}, now)
+		r.Step(Connected{Place: p, Run: r.names(i)}, now)
 		r.shows(p, r.marker(p, "s", 0, now).String())
 	}
 	clear(r.all)
-	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
+	r.Step(Connected{Place: Place{0, 0}, Run: "another"}, now)
 	r.shows(Place{0, 0}, "")
 	since := r.views[Place{0, 0}].since
 	if r.Tick(since.Add(joiningPatience-time.Millisecond), rosterLimits); r.epoch != 1 {
@@ -78,7 +78,7 @@ func TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged(t *testing.T) {
 	r := votingRoster(3, now)
 	m := r.views[Place{1, 0}].marker
 	m.Epoch, m.Joined = 2, []string{"2@x", "1", "1"}
-	st, m := r.Checked(Place{1, 0}, m.String(), false, now, now)
+	st, m := r.checked(Place{1, 0}, m.String(), false, now, now)
 	for after, want := range map[time.Duration]State{limits.MasterTimeout - 1: Starting, limits.MasterTimeout: Voting} {
 		if got := st.At(m, Reading{Received: now.Add(after), Watched: time.Hour}, limits); got.State != want {
 			t.Errorf("after %v it is %v, want %v", after, got, want)

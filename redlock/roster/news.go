@@ -4,8 +4,8 @@ import "time"
 
 // A roster's output is data. Its owner logs and reports it after it has released the roster.
 
-// News is the output of a roster since the last Drain.
-type News struct {
+// Ready is what a roster has for its owner since it was asked last.
+type Ready struct {
 	Notices []Notice // in order
 	Turned  bool     // the state of a place has changed
 	Changed bool     // something that Tick depends on has changed
@@ -20,6 +20,8 @@ type News struct {
 	// may change with Version. A ballot takes it once, when it begins, and counts a vote only if
 	// Standing.Masters is the same number.
 	Masters int
+	// Unsettled says that at the last Tick a connected master did not vote yet, but could be about to.
+	Unsettled bool
 }
 
 // A Notice is a log line or the new state of a master.
@@ -30,12 +32,12 @@ type Notice struct {
 	Fields   []any // names and values
 }
 
-// Drain returns the output since the last Drain.
-func (r *Roster) Drain() News {
-	news := r.untold
-	news.Version, news.Witnessed, news.Learned, news.Masters = r.version, r.witnessed, r.learned, r.masters
-	r.untold = News{}
-	return news
+// Ready returns what has come up since the last call.
+func (r *Roster) Ready() Ready {
+	ready := r.untold
+	ready.Version, ready.Witnessed, ready.Learned, ready.Masters, ready.Unsettled = r.version, r.witnessed, r.learned, r.masters, r.unsettled
+	r.untold = Ready{}
+	return ready
 }
 
 func (r *Roster) tell(n Notice) { r.untold.Notices = append(r.untold.Notices, n) }

@@ -43,8 +43,10 @@ const (
 // Tick decides which markers to write now. The owner calls it after each change and now and then.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.limits = limits
+	r.unsettled = false
 	for _, s := range r.views {
 		r.lapse(s, now)
+		r.unsettled = r.unsettled || s.told.State == Starting
 	}
 	r.settleJumps(now)
 	r.adopt(now)
@@ -77,7 +79,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 // databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	s := r.views[p]
-	if s == nil || len(r.outrun) > 0 || !s.read || p.DB >= marker.Databases || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
+	if s == nil || r.isOutrun() || !s.read || p.DB >= marker.Databases || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
 		return Write{}, false
 	}
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now) {
@@ -105,6 +107,16 @@ func (r *Roster) mend(p Place, now time.Time) (Write, bool) {
 	// rule: a master that forgot learns the last token
 	m.Marker.Token = r.tokenLearned(p, m.Cause, s.forgotAt(), now)
 	return m, known
+}
+
+// isOutrun tells whether a master had a marker of a later version last.
+func (r *Roster) isOutrun() bool {
+	for p := range r.outrun {
+		if r.joined.Has(p.Master) {
+			return true
+		}
+	}
+	return false
 }
 
 // A memory says whether a place still knows the locks that it granted.
@@ -315,19 +327,5 @@ func (r *Roster) marker(p Place, set string, since int64, now time.Time) marker.
 	return marker.Marker{
 		DB: p.DB, Set: set, Member: p.Master + 1, Members: len(r.joined), Epoch: r.epoch, Joined: r.joined,
 		Run: r.views[p].run, ReplID: r.views[p].ID, Since: since, Before: r.granted(now), Turned: since, Token: r.token,
-	}
-}
-
-// Wrote records that a write was made. Its jump is then written down for all databases, unless
-// another jump came on top of it.
-func (r *Roster) Wrote(m Write, now time.Time) {
-	if m.jump > 0 {
-		r.rewrites(m.Place, now)
-	}
-	for p, s := range r.views {
-		if p.Master == m.Master && m.jump > 0 && s.jump == m.jump {
-			s.jump = 0
-			r.changed()
-		}
 	}
 }

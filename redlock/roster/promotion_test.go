@@ -18,7 +18,7 @@ func promotionOf(n int, now time.Time) (before, after *Roster) {
 	for _, db := range []int{0, 3} {
 		p := Place{0, db}
 		marker := after.views[p].text
-		after.Connected(p, "promoted", "", Replication{}, now)
+		after.Step(Connected{Place: p, Run: "promoted"}, now)
 		after.shows(p, marker)
 	}
 	return before, after
@@ -101,13 +101,13 @@ func TestPromotionIsToldByDatabase0(t *testing.T) {
 	r := votingRoster(3, now)
 	r.servers[0].Moves = true
 	p := Place{0, 7}
-	r.Connected(p, r.views[Place{0, 0}].run, "", Replication{}, now)
+	r.Step(Connected{Place: p, Run: r.views[Place{0, 0}].run}, now)
 	r.shows(p, "")
 	r.Tick(now.Add(time.Minute), limits)
 	if r.epoch != 1 {
 		t.Errorf("the first use of a database is taken for a promotion: %q", r.joined)
 	}
-	r.Connected(p, "promoted", "", Replication{}, now)
+	r.Step(Connected{Place: p, Run: "promoted"}, now)
 	r.shows(p, "")
 	for _, m := range r.Tick(now.Add(2*time.Minute), limits) {
 		if m.Place == p {

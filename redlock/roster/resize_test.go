@@ -21,9 +21,9 @@ func resizedRoster(record string, now time.Time) *Roster {
 	for i := range joined {
 		m := marker.Marker{Set: "s", Member: i + 1, Members: len(joined), Epoch: 9, Joined: joined, Run: "r" + servers[i].Name, Longest: time.Second, Token: 7}
 		p := Place{Master: i}
-		r.Connected(p, m.Run, "", Replication{}, now)
-		r.Checked(p, m.String(), false, now, now)
-		r.Noted(p, Standing{State: Voting}, now)
+		r.Step(Connected{Place: p, Run: m.Run}, now)
+		r.checked(p, m.String(), false, now, now)
+		r.Step(Noted{p, Standing{State: Voting}}, now)
 	}
 	r.adopt(now)
 	r.learned = now.Add(-time.Hour)
@@ -53,8 +53,8 @@ func TestTheNumberOfMastersChangesByOne(t *testing.T) {
 		{"1 1 1 1 1", 3, "", nil, "of the 5 lock masters on record only the last can be removed", 5},
 		{"1 1 1", 2, "", nil, "and 3 must stay", 3},
 		{"1 1 1 1 9- 9+f/rf", 5, "", nil, "of the 6 lock masters on record only the last can be removed", 6},
-		{"1 1 1", 3, "x", func(r *Roster, now time.Time) { r.Noted(Place{1, 0}, Standing{State: Unreachable}, now) }, "2 of the other masters vote now, and a majority of 3 is needed", 3},
-		{"1 1 1 1 1", 4, "", func(r *Roster, now time.Time) { r.Noted(Place{1, 0}, Standing{State: Quarantined}, now) }, "b does not vote", 5},
+		{"1 1 1", 3, "x", func(r *Roster, now time.Time) { r.Step(Noted{Place{1, 0}, Standing{State: Unreachable}}, now) }, "2 of the other masters vote now, and a majority of 3 is needed", 3},
+		{"1 1 1 1 1", 4, "", func(r *Roster, now time.Time) { r.Step(Noted{Place{1, 0}, Standing{State: Quarantined}}, now) }, "b does not vote", 5},
 		{"1 1 1 1 1", 4, "", func(r *Roster, now time.Time) { r.learned = now }, "less than max_quarantine ago", 5},
 	} {
 		now := worldBegan
@@ -64,9 +64,9 @@ func TestTheNumberOfMastersChangesByOne(t *testing.T) {
 		}
 		var err error
 		if row.name == "" {
-			_, err = r.Remove(row.place, now)
+			_, err = r.Propose(Change{Master: row.place}, now)
 		} else {
-			_, err = r.Replace(row.place, row.name, "r"+row.name, now)
+			_, err = r.Propose(Change{Master: row.place, Name: row.name, Run: "r" + row.name}, now)
 		}
 		got := strings.Join(r.joined, " ")
 		if err != nil {
@@ -86,9 +86,9 @@ func TestAnAdditionIsNotTakenBack(t *testing.T) {
 	now := worldBegan
 	for _, members := range []string{"1 1 1", "1 1 1 5-"} {
 		r := resizedRoster(members, now)
-		r.Replace(3, "x", "rx", now)
-		r.Connected(Place{3, 0}, "rx", "", Replication{}, now)
-		r.Disconnected(Place{3, 0}, NotConnected, now)
+		r.Propose(Change{Master: 3, Name: "x", Run: "rx"}, now)
+		r.Step(Connected{Place: Place{3, 0}, Run: "rx"}, now)
+		r.Step(Disconnected{Place{3, 0}, NotConnected}, now)
 		if got := strings.Join(r.joined, " "); got != "1 1 1 10+x/rx" || r.masters != 4 {
 			t.Errorf("%s: %s with %d masters", members, got, r.masters)
 		}
@@ -110,16 +110,16 @@ func TestTheMastersOfTheListBeforeTell(t *testing.T) {
 func TestANewServerTellsNothing(t *testing.T) {
 	now := worldBegan
 	r := resizedRoster("1 1 1", now)
-	r.Replace(2, "x", "rx", now)
-	r.Left(2)
+	r.Propose(Change{Master: 2, Name: "x", Run: "rx"}, now)
+	r.Step(Listed{2, Server{Name: "x"}}, now)
 	later := now.Add(time.Minute)
-	r.Connected(Place{2, 0}, "rx", "", Replication{}, later)
+	r.Step(Connected{Place: Place{2, 0}, Run: "rx"}, later)
 	for i := range 3 {
 		text := ""
 		if i < 2 {
 			text = r.marker(Place{i, 0}, "s", 0, later).String()
 		}
-		r.Checked(Place{i, 0}, text, false, later, later)
+		r.checked(Place{i, 0}, text, false, later, later)
 	}
 	if got := r.readSince(Place{0, 0}, now); got != 1 {
 		t.Errorf("%d tell, want the other one that has a marker", got)
@@ -182,8 +182,8 @@ func TestTheRecordSaysHowManyMastersThereAre(t *testing.T) {
 				m := marker.Marker{Set: set, Member: i + 1, Members: max(len(members), i+1), Epoch: 9, Joined: members, Run: "r"}
 				text = m.String()
 			}
-			r.Connected(p, "r"+servers[i].Name, "", Replication{}, worldBegan)
-			r.Checked(p, text, false, worldBegan, worldBegan)
+			r.Step(Connected{Place: p, Run: "r" + servers[i].Name}, worldBegan)
+			r.checked(p, text, false, worldBegan, worldBegan)
 		}
 		if r.adopt(worldBegan); r.set != row.set || r.masters != row.masters {
 			t.Errorf("%d listed, %s: set %q of %d", row.list, row.sets, r.set, r.masters)
@@ -194,7 +194,7 @@ func TestTheRecordSaysHowManyMastersThereAre(t *testing.T) {
 func TestAVoteSaysOfHowManyMastersItIsOne(t *testing.T) {
 	for members, want := range map[string]int{"1 1 1 5-": 3, "1 1 1 2+d": 4} {
 		r := resizedRoster(members, worldBegan)
-		if got := r.judge(Place{}, r.views[Place{}]); got.Masters != want || r.Drain().Masters != want {
+		if got := r.judge(Place{}, r.views[Place{}]); got.Masters != want || r.Ready().Masters != want {
 			t.Errorf("%s: %+v", members, got)
 		}
 	}
@@ -206,11 +206,11 @@ func TestASmallerSetOfOthersReplacesNone(t *testing.T) {
 		r := resizedRoster("1 1 1 1 1", worldBegan)
 		joined := strings.Fields(members)
 		for i := range 5 {
-			r.Disconnected(Place{Master: i}, NotConnected, worldBegan)
+			r.Step(Disconnected{Place{Master: i}, NotConnected}, worldBegan)
 			if i < strangers {
 				z := marker.Marker{Set: "z", Member: i + 1, Members: len(joined), Epoch: 9, Joined: joined, Run: "rz"}
-				r.Connected(Place{Master: i}, z.Run, "", Replication{}, worldBegan)
-				r.Checked(Place{Master: i}, z.String(), false, worldBegan, worldBegan)
+				r.Step(Connected{Place: Place{Master: i}, Run: z.Run}, worldBegan)
+				r.checked(Place{Master: i}, z.String(), false, worldBegan, worldBegan)
 			}
 		}
 		if r.adopt(worldBegan); r.set != "s" || r.masters != 5 {

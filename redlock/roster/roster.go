@@ -45,8 +45,7 @@ type view struct {
 	actedAt  time.Time // when the roster last planned a write there
 	blank    bool      // it had no marker when no master had one, so it may begin as new
 
-	silentSince time.Time // the first beat that found questions unanswered; zero if there are none
-	told        Standing  // its standing
+	told Standing // its standing
 
 	lacks ttlMemory // the lost records when marker began to tell of the present memory
 }
@@ -116,23 +115,24 @@ type Roster struct {
 	version   uint64 // rises when set, epoch, joined or a jump changes
 	witnessed bool   // this process saw the set begin, so no lock is older
 
-	set     string
-	epoch   int64
-	joined  members.List
-	learned time.Time // when this process learned of other members
-	listed  time.Time // when it learned of some that other lists of masters must have, too, while it ran
-	ttls    ttlMemory
-	token   int64           // the largest fencing token read in a marker of the set
-	recalls bool            // N-Q+1 markers were once read together, so the longest TTL known is the set's
-	all     map[int]*master // by index
-	views   map[Place]*view
-	dbs     []int      // the databases of views, in order
-	reason  string     // why there is no set yet
-	noSet   setProblem // the reason as last logged
-	newTold string     // the set that was logged as new
-	stood   standstill
-	untold  News
-	moved   map[int]time.Time // by database: when the state of one of its places last changed
+	set       string
+	epoch     int64
+	joined    members.List
+	learned   time.Time // when this process learned of other members
+	listed    time.Time // when it learned of some that other lists of masters must have, too, while it ran
+	ttls      ttlMemory
+	token     int64           // the largest fencing token read in a marker of the set
+	recalls   bool            // N-Q+1 markers were once read together, so the longest TTL known is the set's
+	all       map[int]*master // by index
+	views     map[Place]*view
+	dbs       []int      // the databases of views, in order
+	reason    string     // why there is no set yet
+	noSet     setProblem // the reason as last logged
+	newTold   string     // the set that was logged as new
+	stood     standstill
+	unsettled bool // as in Ready
+	untold    Ready
+	moved     map[int]time.Time // by database: when the state of one of its places last changed
 }
 
 // Limits are the part of the configuration that decides who may vote and when.
@@ -181,110 +181,9 @@ func (r *Roster) names(master int) string {
 
 func (r *Roster) moves(master int) bool { return master < len(r.servers) && r.servers[master].Moves }
 
-// SetServer changes the name of a master, and whether it moves.
-func (r *Roster) SetServer(master int, server Server) {
-	if master >= len(r.servers) {
-		r.servers = append(r.servers, server)
-		return
-	}
-	r.servers[master] = server
-}
-
 func (r *Roster) changed() {
 	r.version++
 	r.untold.Changed = true
-}
-
-// Connected records a new connection to a place. restarted says that another server process
-// answers at this master than before. That is false for the first use of a database.
-func (r *Roster) Connected(p Place, run, problem string, repl Replication, now time.Time) (restarted bool) {
-	m := r.of(p.Master)
-	// rule: the first use of a database is no restart
-	restarted = m.run != "" && m.run != run
-	m.run = run
-	s := r.view(p)
-	r.leaves(s, marker.Marker{}, now)
-	r.unjoin(p, s)
-	known := &view{} // a jump that is not yet written down concerns all databases
-	for other, o := range r.views {
-		if other.Master == p.Master && o.run == run && o.jump > known.jump {
-			known = o
-		}
-	}
-	if restarted {
-		m.eviction, m.evicted = "", false
-	}
-	*s = view{connected: true, run: run, problem: problem, Replication: repl, told: s.told,
-		jump: known.jump, jumpedAt: known.jumpedAt, last: known.last, lastAt: known.lastAt}
-	r.changed()
-	return restarted
-}
-
-// Disconnected records that a connection has ended or could not be opened, and why. It tells
-// whether that is news.
-func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
-	s := r.view(p)
-	r.leaves(s, marker.Marker{}, now)
-	r.unjoin(p, s)
-	s.connected, s.read = false, false
-	return r.stands(p, s, Standing{State: Unreachable, Reason: reason}, now)
-}
-
-// Asked records when the question was asked whose answer was the marker of a place, and the
-// token in it. The rest of the marker was as Checked has recorded it.
-func (r *Roster) Asked(p Place, at time.Time, token int64) {
-	if s := r.views[p]; s != nil && at.After(s.asked) && !s.hasLapsed(at) {
-		s.asked = at
-		r.tokenRead(s, token)
-		r.meets(p, s)
-	}
-}
-
-// Checked records the marker of a place, which was asked for at asked. It returns the parsed
-// marker and the standing of the place apart from the time.
-func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, marker.Marker) {
-	text, token := marker.CutToken(text) // a new token is no news, and changes nothing but itself
-	s, m := r.view(p), r.of(p.Master)
-	s.read, s.asked = s.read && !s.hasLapsed(asked), asked
-	next, ok := marker.Parse(text)
-	broken = broken || text != "" && !ok
-	// rule: a process that cannot read a marker of its set writes none
-	if ok {
-		delete(r.outrun, p)
-	} else if r.set != "" && marker.IsLater(text) {
-		r.outrun[p] = true
-	}
-	news := !s.read || s.text != text || s.broken != broken
-	if news {
-		r.leaves(s, next, now)
-		// A marker that was read before, on an earlier connection, does not record the eviction.
-		if before := m.kept.memory; p.DB == 0 && before.Set != "" && next.Since > before.Since && m.evicted {
-			m.evicted = false // the marker now records that it may have forgotten
-			r.rewrites(p, now)
-		}
-		if s.turnedAt.IsZero() || next.Turned != s.marker.Turned {
-			s.turnedAt = now
-		}
-		if !s.read || !s.marker.SameMemory(next) || broken {
-			s.since, s.lacks = now, r.ttls
-		}
-		s.marker, s.broken = next, broken
-		// rule: a master whose marker is missing anew does not begin as new
-		s.actedAt, s.ahead, s.blank = time.Time{}, false, false
-	}
-	s.read, s.text = true, text
-	if own := m.kept.memory; s.present() && p.DB == 0 && (own.Set != s.marker.Set || own.Run != s.marker.Run || own.Since != s.marker.Since) {
-		m.kept = record{s.marker, now}
-	}
-	if s.present() && s.marker.Set == r.set {
-		news = r.learn(s, now) || news
-	}
-	r.tokenRead(s, token)
-	if r.lapse(s, now); news && s.read || s.isStale() {
-		r.changed() // if it is stale, the next answer must be judged again
-	}
-	r.meets(p, s)
-	return r.judge(p, s), s.marker
 }
 
 // rewrites records that a write through one place has renewed the markers of all databases of
@@ -324,16 +223,6 @@ func ago(at, now time.Time) time.Duration { return max(now.Sub(at), now.Round(0)
 // isStale tells whether the last reading may show the marker before it was written anew.
 func (s *view) isStale() bool { return !s.rewritten.IsZero() && !s.asked.After(s.rewritten) }
 
-// ClockIs records the time, in ms, on a master in quarantine. If its marker's Since is later
-// than that, its clock was ahead and has been set right. Then Since must be written anew.
-// Otherwise the quarantine would last as long as the step.
-func (r *Roster) ClockIs(p Place, now int64) {
-	if s := r.view(p); s.present() && !s.ahead && s.marker.Since > now {
-		s.ahead = true
-		r.changed()
-	}
-}
-
 // learn takes over what a marker of the set says about the set. It tells whether the members or
 // the epoch have changed.
 func (r *Roster) learn(s *view, now time.Time) bool {
@@ -368,24 +257,3 @@ func (r *Roster) count(is func(i int, s *view) bool) (n int) {
 func (r *Roster) remembering() int {
 	return r.count(func(_ int, s *view) bool { return s.present() && s.marker.Set == r.set && s.marker.DB == 0 })
 }
-
-// Jumped records that a master's clock has jumped forward. That holds for all its databases, also
-// those that are just being dialled. A jump that is not written down yet keeps its time.
-func (r *Roster) Jumped(master int, by Jump, now time.Time) {
-	for p, s := range r.views {
-		if p.Master != master {
-			continue
-		}
-		if s.jump == 0 {
-			s.jumpedAt = now
-		}
-		s.read = s.read && !s.absent() // this process may have stood still: as in hasLapsed
-		s.jump += by.Least
-		s.last, s.lastAt = by, now
-		s.actedAt = time.Time{}
-	}
-	r.changed()
-}
-
-// Databases returns the databases in use, in order.
-func (r *Roster) Databases() []int { return slices.Clone(r.dbs) }

@@ -19,9 +19,9 @@ func votingRoster(n int, now time.Time) *Roster {
 	for i := range n {
 		for _, db := range []int{0, 3} {
 			p := Place{i, db}
-			r.Connected(p, r.names(i), "", Replication{}, now)
+			r.Step(Connected{Place: p, Run: r.names(i)}, now)
 			r.shows(p, r.marker(p, "s", 0, now).String())
-			r.Noted(p, Standing{State: Voting}, now)
+			r.Step(Noted{p, Standing{State: Voting}}, now)
 		}
 	}
 	return r
@@ -35,10 +35,16 @@ func serversNamed(n int) (servers []Server) {
 	return servers
 }
 
+// checked has a place's marker read, and returns what follows.
+func (r *Roster) checked(p Place, text string, broken bool, asked, now time.Time) (Standing, marker.Marker) {
+	r.Step(Checked{Place: p, Text: text, Broken: broken, Asked: asked}, now)
+	return r.Judge(p)
+}
+
 // shows reads a place's marker. The question was asked late enough for every rule.
 func (r *Roster) shows(p Place, text string) State {
 	now := time.Now()
-	st, _ := r.Checked(p, text, false, now.Add(time.Hour), now)
+	st, _ := r.checked(p, text, false, now.Add(time.Hour), now)
 	return st.State
 }
 
@@ -50,7 +56,7 @@ func (r *Roster) lookAgain(p Place) State {
 // keepsAsking has a process read the marker of a place again and again until then.
 func (r *Roster) keepsAsking(p Place, until time.Time) {
 	for s := r.views[p]; s.asked.Before(until); {
-		r.Asked(p, s.asked.Add(min(BeatPause, until.Sub(s.asked))), 0)
+		r.Step(Asked{p, s.asked.Add(min(BeatPause, until.Sub(s.asked))), 0}, s.asked.Add(min(BeatPause, until.Sub(s.asked))))
 	}
 }
 
@@ -59,9 +65,9 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	r := votingRoster(5, now)
 	p := Place{0, 3}
 	marker := r.views[p].text
-	r.Disconnected(p, NotConnected, now)
-	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
-	r.Connected(p, r.names(0), "", Replication{}, now)
+	r.Step(Disconnected{p, NotConnected}, now)
+	r.jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Step(Connected{Place: p, Run: r.names(0)}, now)
 	if state := r.shows(p, marker); state != Starting {
 		t.Errorf("the clock of its master has jumped, and it is %v", state)
 	}
@@ -73,14 +79,14 @@ func TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(5, now)
 	zero, other := Place{0, 0}, Place{0, 3}
-	r.Disconnected(zero, NotConnected, now)
-	r.Disconnected(other, NotConnected, now)
-	r.Connected(other, "another-run", "", Replication{}, now)
-	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
-	r.Connected(zero, "another-run", "", Replication{}, now)
+	r.Step(Disconnected{zero, NotConnected}, now)
+	r.Step(Disconnected{other, NotConnected}, now)
+	r.Step(Connected{Place: other, Run: "another-run"}, now)
+	r.jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Step(Connected{Place: zero, Run: "another-run"}, now)
 	m := r.marker(zero, "s", 0, now)
 	m.Run = "another-run"
-	if st, _ := r.Checked(zero, m.String(), false, now.Add(time.Hour), now); st.State != Starting {
+	if st, _ := r.checked(zero, m.String(), false, now.Add(time.Hour), now); st.State != Starting {
 		t.Errorf("the clock of the master has jumped, and its database 0 is %v: %s", st.State, st.Reason)
 	}
 }
@@ -92,12 +98,12 @@ func TestRosterAJumpThatGrewIsWrittenDownForADatabaseThatIsAway(t *testing.T) {
 	r := votingRoster(5, now)
 	away := Place{0, 3}
 	text := r.views[away].text
-	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
-	r.Disconnected(away, NotConnected, now)
-	r.Jumped(0, Jump{time.Hour, time.Hour}, now)
-	r.Wrote(Write{Place: Place{0, 0}, jump: r.views[Place{0, 0}].jump}, now)
-	r.Connected(away, r.names(0), "", Replication{}, now)
-	if st, _ := r.Checked(away, text, false, now.Add(time.Hour), now); st.State != Voting {
+	r.jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Step(Disconnected{away, NotConnected}, now)
+	r.jumped(0, Jump{time.Hour, time.Hour}, now)
+	r.Step(Wrote{Write{Place: Place{0, 0}, jump: r.views[Place{0, 0}].jump}}, now)
+	r.Step(Connected{Place: away, Run: r.names(0)}, now)
+	if st, _ := r.checked(away, text, false, now.Add(time.Hour), now); st.State != Voting {
 		t.Errorf("after both jumps were written down, the database is %v: %s", st.State, st.Reason)
 	}
 }
@@ -105,10 +111,10 @@ func TestRosterAJumpThatGrewIsWrittenDownForADatabaseThatIsAway(t *testing.T) {
 func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(5, now)
-	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.jumped(0, Jump{time.Minute, time.Minute}, now)
 	later := now.Add(time.Minute)
 	for i := range 5 {
-		r.Jumped(i, Jump{time.Second, time.Second}, later)
+		r.jumped(i, Jump{time.Second, time.Second}, later)
 	}
 	r.Tick(later, rosterLimits)
 	for i, want := range []State{Starting, Voting, Voting, Voting, Voting} {
@@ -121,7 +127,7 @@ func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 func TestRosterTheLongestTTLIsThatOfAllDatabases(t *testing.T) {
 	r := votingRoster(3, time.Now())
 	for i := range 3 {
-		r.Noted(Place{i, 3 * (i % 2)}, Standing{State: Voting, Longest: time.Hour}, time.Now())
+		r.Step(Noted{Place{i, 3 * (i % 2)}, Standing{State: Voting, Longest: time.Hour}}, time.Now())
 	}
 	for _, m := range r.Status(time.Now()).Masters {
 		if m.Longest != time.Hour {
@@ -155,7 +161,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 				r.shows(Place{i, 0}, "")
 			}
 			for _, i := range row.away {
-				r.Disconnected(Place{i, 0}, NotConnected, now)
+				r.Step(Disconnected{Place{i, 0}, NotConnected}, now)
 			}
 			for _, i := range []int{1, 2, 3, 4} {
 				if s := r.views[Place{i, 0}]; s.present() {
@@ -259,7 +265,7 @@ func TestRosterAMasterOfAnotherSetIsRejectedWhateverItsClockDoes(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	p := Place{0, 0}
-	r.Jumped(0, Jump{time.Hour, time.Hour}, now)
+	r.jumped(0, Jump{time.Hour, time.Hour}, now)
 	if state := r.lookAgain(p); state != Starting {
 		t.Errorf("after a jump it is %v", state)
 	}
@@ -272,8 +278,8 @@ func TestRosterAMasterOfAnotherSetIsRejectedWhateverItsClockDoes(t *testing.T) {
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(5, now)
-	r.Disconnected(Place{3, 0}, NotConnected, now)
-	r.Disconnected(Place{4, 0}, NotConnected, now)
+	r.Step(Disconnected{Place{3, 0}, NotConnected}, now)
+	r.Step(Disconnected{Place{4, 0}, NotConnected}, now)
 	for i := range 3 {
 		if r.Tick(now, rosterLimits); r.set != "s" {
 			t.Fatalf("%d of 5 masters have another set, and it is taken over", i)
@@ -290,8 +296,8 @@ func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 	r := votingRoster(5, time.Now())
 	now := time.Now()
-	r.Checked(Place{0, 0}, "", false, now, now)
-	r.Jumped(1, Jump{time.Minute, time.Minute}, time.Now())
+	r.checked(Place{0, 0}, "", false, now, now)
+	r.jumped(1, Jump{time.Minute, time.Minute}, time.Now())
 	r.views[Place{4, 0}].asked = now.Add(-time.Minute) // and not since then
 	if got := r.markedBy(time.Now()); len(got) > 0 {
 		t.Errorf("marked at once: %v", got)
@@ -308,11 +314,11 @@ func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
 	r := votingRoster(5, now)
 	p := Place{0, 0}
 	text := r.views[p].text
-	r.Connected(p, "another run", "", Replication{}, now)
+	r.Step(Connected{Place: p, Run: "another run"}, now)
 	if state := r.shows(p, text); state != Starting {
 		t.Errorf("restarted with its data, and %v", state)
 	}
-	r.Replace(4, "m6", "", now)
+	r.Propose(Change{Master: 4, Name: "m6", Run: ""}, now)
 	if got := r.lookAgain(Place{1, 0}); got != Starting {
 		t.Errorf("it has not heard of the epoch, and is %v", got)
 	}
@@ -323,7 +329,7 @@ func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
 	now := time.Now()
 	r := New(serversNamed(3), true, 0)
 	for i, run := range []string{"x", "y", "x"} {
-		r.Connected(Place{i, 0}, run, "", Replication{}, now)
+		r.Step(Connected{Place: Place{i, 0}, Run: run}, now)
 		r.shows(Place{i, 0}, "")
 	}
 	if got := r.markedBy(now); len(got) > 0 || !strings.Contains(r.reason, "a and c are one and the same server") {
@@ -352,13 +358,13 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(5, now)
 	by := func(d time.Duration) Jump { return Jump{d, d} }
-	r.Jumped(0, by(time.Minute), now)
+	r.jumped(0, by(time.Minute), now)
 	marks := r.Tick(now.Add(time.Second), rosterLimits)
 	if len(marks) != 1 || marks[0].Cause != ClockJumped {
 		t.Fatalf("planned: %+v", marks)
 	}
-	r.Jumped(0, by(time.Minute), now.Add(2*time.Second))
-	r.Wrote(marks[0], time.Now())
+	r.jumped(0, by(time.Minute), now.Add(2*time.Second))
+	r.Step(Wrote{marks[0]}, time.Now())
 	for _, db := range []int{0, 3} {
 		if state := r.lookAgain(Place{0, db}); state != Starting {
 			t.Errorf("database %d is %v", db, state)
@@ -368,7 +374,7 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	if len(marks) != 1 {
 		t.Fatalf("planned again: %+v", marks)
 	}
-	r.Wrote(marks[0], time.Now())
+	r.Step(Wrote{marks[0]}, time.Now())
 	if state := r.lookAgain(Place{0, 3}); state != Voting {
 		t.Errorf("written down, and %v", state)
 	}
@@ -382,8 +388,8 @@ func TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater(t *testing.T) {
 	zero := Place{0, 0}
 	marker := r.views[zero].text
 	delete(r.views, zero)
-	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
-	r.Connected(zero, r.names(0), "", Replication{}, now)
+	r.jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Step(Connected{Place: zero, Run: r.names(0)}, now)
 	if state := r.shows(zero, marker); state != Starting {
 		t.Errorf("the clock of its master has jumped, and it is %v", state)
 	}
@@ -398,15 +404,15 @@ func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
 	r := votingRoster(5, now)
 	p := Place{0, 3}
 	text := r.views[p].text
-	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.jumped(0, Jump{time.Minute, time.Minute}, now)
 	marks := r.Tick(now.Add(time.Second), rosterLimits)
 	if len(marks) != 1 {
 		t.Fatalf("planned: %+v", marks)
 	}
 	written := now.Add(2 * time.Second)
-	r.Wrote(marks[0], written)
+	r.Step(Wrote{marks[0]}, written)
 	for asked, want := range map[time.Duration]State{-time.Millisecond: Starting, time.Millisecond: Voting} {
-		if st, _ := r.Checked(p, text, false, written.Add(asked), written.Add(time.Second)); st.State != want {
+		if st, _ := r.checked(p, text, false, written.Add(asked), written.Add(time.Second)); st.State != want {
 			t.Errorf("asked %v after it was written down, and %v, want %v", asked, st.State, want)
 		}
 	}
@@ -420,15 +426,15 @@ func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	r := votingRoster(3, now)
 	clear(r.all)
 	p := Place{0, 0}
-	r.Connected(p, "another", "", Replication{}, now)
+	r.Step(Connected{Place: p, Run: "another"}, now)
 	own := r.marker(p, "s", 0, now)
 	own.Run = "a"
-	r.Checked(p, own.String(), false, now, now)
+	r.checked(p, own.String(), false, now, now)
 	later := now.Add(time.Minute)
 	if r.Tick(later, rosterLimits); r.epoch != 1 {
 		t.Error("an epoch begins by what was read a minute ago")
 	}
-	r.Asked(p, later, 0)
+	r.Step(Asked{p, later, 0}, later)
 	if r.Tick(later, rosterLimits); r.epoch != 2 {
 		t.Error("no epoch begins by what has just been read")
 	}
@@ -446,22 +452,22 @@ func TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew(t *testing.T) {
 	}{
 		"it was read again at once":   {after: recently},
 		"it was not read again":       {func(r *Roster, later time.Time) { r.Tick(later, rosterLimits) }, recently + 1, true},
-		"it was soon read again":      {func(r *Roster, later time.Time) { r.Asked(p, later, 0) }, recently, false},
-		"it was read again late":      {func(r *Roster, later time.Time) { r.Asked(p, later, 0); r.Tick(later, rosterLimits) }, recently + 1, true},
+		"it was soon read again":      {func(r *Roster, later time.Time) { r.Step(Asked{p, later, 0}, later) }, recently, false},
+		"it was read again late":      {func(r *Roster, later time.Time) { r.Step(Asked{p, later, 0}, later); r.Tick(later, rosterLimits) }, recently + 1, true},
 		"it is judged again, late":    {func(*Roster, time.Time) {}, recently + 1, true},
 		"the machine was suspended":   {func(r *Roster, later time.Time) { r.Tick(stepped(later, time.Hour), rosterLimits) }, time.Second, true},
-		"its clock has jumped":        {func(r *Roster, later time.Time) { r.Jumped(0, Jump{time.Hour, time.Hour}, later) }, time.Second, true},
-		"another's clock has jumped":  {func(r *Roster, later time.Time) { r.Jumped(1, Jump{time.Hour, time.Hour}, later) }, time.Second, false},
+		"its clock has jumped":        {func(r *Roster, later time.Time) { r.jumped(0, Jump{time.Hour, time.Hour}, later) }, time.Second, true},
+		"another's clock has jumped":  {func(r *Roster, later time.Time) { r.jumped(1, Jump{time.Hour, time.Hour}, later) }, time.Second, false},
 		"the wall clock was set back": {func(r *Roster, later time.Time) { r.Tick(stepped(later, -time.Hour), rosterLimits) }, time.Second, false},
 	} {
 		r := votingRoster(3, began)
-		r.Checked(p, "", false, began, began)
+		r.checked(p, "", false, began, began)
 		s, later := r.views[p], began.Add(row.after)
 		s.blank = true
 		if row.happens != nil {
 			row.happens(r, later)
 		}
-		r.Checked(p, "", false, later, later)
+		r.checked(p, "", false, later, later)
 		if anew := s.since.Equal(later); anew != row.anew || s.blank == anew {
 			t.Errorf("%s: missing since then: %v, as when the set began: %v", name, anew, s.blank)
 		}
@@ -483,15 +489,15 @@ func TestRosterAnswersThatAreTooOldDoNotCallForMore(t *testing.T) {
 		asked = asked.Add(time.Minute)
 		came := asked.Add(recently + 1)
 		for i := 1; i < 3; i++ {
-			r.Asked(Place{i, 0}, came, 0)
+			r.Step(Asked{Place{i, 0}, came, 0}, came)
 		}
-		before := r.Drain().Version
-		r.Checked(Place{0, 0}, "", false, asked, came)
-		if news := r.Drain(); news.Changed || news.Version == before {
+		before := r.Ready().Version
+		r.checked(Place{0, 0}, "", false, asked, came)
+		if news := r.Ready(); news.Changed || news.Version == before {
 			t.Errorf("an old answer asks for a Tick: %v, or is not judged again: %v", news.Changed, news.Version == before)
 		}
 		r.Tick(came, rosterLimits)
-		if r.Drain().Changed {
+		if r.Ready().Changed {
 			t.Error("a Tick asks for another one")
 		}
 	}
@@ -504,11 +510,11 @@ func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
 	later := now.Add(time.Hour)
 	long := r.views[Place{1, 0}].marker
 	long.Longest = 5 * time.Minute
-	r.Checked(Place{1, 0}, long.String(), false, later, later)
-	r.Replicates(Place{0, 0}, Replication{ID: "another", Was: true}, later)
+	r.checked(Place{1, 0}, long.String(), false, later, later)
+	r.Step(Replicates{Place{0, 0}, Replication{ID: "another", Was: true}}, later)
 	later = later.Add(time.Minute)
 	for i := range 5 {
-		r.Asked(Place{i, 0}, later, 0)
+		r.Step(Asked{Place{i, 0}, later, 0}, later)
 	}
 	marks := r.Tick(later, rosterLimits)
 	if len(marks) == 0 || marks[0].Cause != Replaced || marks[0].Marker.Quarantine != 5*time.Minute {
@@ -524,12 +530,12 @@ func TestRosterALongerTTLOnRecordIsNoOtherMemory(t *testing.T) {
 	since := r.views[p].since
 	m := r.views[p].marker
 	m.Longest = time.Minute
-	r.Checked(p, m.String(), false, now, now.Add(time.Hour))
+	r.checked(p, m.String(), false, now, now.Add(time.Hour))
 	if !r.views[p].since.Equal(since) {
 		t.Error("a longer TTL is taken for another memory")
 	}
 	m.Since = 5
-	r.Checked(p, m.String(), false, now, now.Add(time.Hour))
+	r.checked(p, m.String(), false, now, now.Add(time.Hour))
 	if r.views[p].since.Equal(since) {
 		t.Error("another memory is not seen")
 	}
@@ -559,20 +565,15 @@ func TestRosterEvictionConcernsOneRunOfAServer(t *testing.T) {
 	r := votingRoster(3, now)
 	zero, other := Place{0, 0}, Place{0, 3}
 	texts := map[Place]string{zero: r.views[zero].text, other: r.views[other].text}
-	r.Evicts(0, "allkeys-lru", now)
-	if r.Connected(other, "a", "", Replication{}, now) || r.lookAgain(zero) != Rejected {
+	r.Step(Evicts{0, "allkeys-lru"}, now)
+	if r.Step(Connected{Place: other, Run: "a"}, now); r.lookAgain(zero) != Rejected {
 		t.Errorf("another connection to the same server: %v", r.lookAgain(zero))
 	}
-	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
-	if !r.Connected(other, "another run", "", Replication{}, now) {
-		t.Error("it was not noticed that the server has been restarted")
-	}
-	st, _ := r.Checked(other, texts[other], false, now, now)
+	r.jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Step(Connected{Place: other, Run: "another run"}, now)
+	st, _ := r.checked(other, texts[other], false, now, now)
 	if st.Reason != "it has been restarted" {
 		t.Errorf("another run of the server: %v %s", st.State, st.Reason)
-	}
-	if New(serversNamed(1), false, 0).Connected(zero, "a", "", Replication{}, now) {
-		t.Error("the first connection looks like a restart")
 	}
 }
 
@@ -582,8 +583,8 @@ func TestRosterAnEvictionIsOverWhenItIsOnRecord(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	zero, other := Place{0, 0}, Place{0, 3}
-	r.Evicts(0, "allkeys-lru", now)
-	r.Evicts(0, "", now)
+	r.Step(Evicts{0, "allkeys-lru"}, now)
+	r.Step(Evicts{0, ""}, now)
 	m := r.views[zero].marker
 	m.Longest = time.Minute
 	if got := r.shows(zero, m.String()); got != Starting {
@@ -594,9 +595,9 @@ func TestRosterAnEvictionIsOverWhenItIsOnRecord(t *testing.T) {
 		t.Errorf("the eviction is on record, and it is %v", got)
 	}
 	look := func(asked time.Time) (state State, again bool) {
-		before := r.Drain().Version
-		st, _ := r.Checked(other, r.views[other].text, false, asked, time.Now())
-		return st.State, r.Drain().Version != before
+		before := r.Ready().Version
+		st, _ := r.checked(other, r.views[other].text, false, asked, time.Now())
+		return st.State, r.Ready().Version != before
 	}
 	if state, again := look(now); state != Starting || !again {
 		t.Errorf("the answer to an earlier question: %v, is judged again: %v", state, again)
@@ -628,7 +629,7 @@ func TestRosterADamagedMarkerTellsNothing(t *testing.T) {
 func TestRosterAMissingMarkerTellsNothing(t *testing.T) {
 	r := New(serversNamed(3), false, 0)
 	for i := range 3 {
-		r.Connected(Place{i, 0}, r.names(i), "", Replication{}, time.Now())
+		r.Step(Connected{Place: Place{i, 0}, Run: r.names(i)}, time.Now())
 		r.shows(Place{i, 0}, "")
 	}
 	if r.remembering() != 0 || r.recalls {
@@ -642,12 +643,12 @@ func TestRosterAPlaceMayHaveForgottenUntilTheLastEvent(t *testing.T) {
 	r := votingRoster(3, now)
 	p := Place{0, 0}
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
-	r.Jumped(0, Jump{time.Minute, time.Minute}, at(1))
+	r.jumped(0, Jump{time.Minute, time.Minute}, at(1))
 	if got := r.views[p].forgotAt(); got != at(1) {
 		t.Errorf("after a jump: %v", got.Sub(now))
 	}
 	for i, text := range []string{"", "redlock-proxy/9 of a later version", ""} {
-		if r.Checked(p, text, false, at(2+i), at(2+i)); i < 2 && r.views[p].forgotAt() != at(2+i) {
+		if r.checked(p, text, false, at(2+i), at(2+i)); i < 2 && r.views[p].forgotAt() != at(2+i) {
 			t.Errorf("after %q: %v", text, r.views[p].forgotAt().Sub(now))
 		}
 	}
@@ -661,7 +662,7 @@ func TestRosterJumpsOneAfterAnotherAreNoStandstill(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	for i := range 3 {
-		r.Jumped(i, Jump{time.Minute, time.Minute}, now)
+		r.jumped(i, Jump{time.Minute, time.Minute}, now)
 		now = now.Add(standstillPause)
 	}
 	r.Tick(now, rosterLimits)
@@ -688,7 +689,7 @@ func TestRosterAMarkerOfAnotherSetTeachesNothing(t *testing.T) {
 func TestRosterTwoJoinsInOneEpoch(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
-	r.Replace(2, "d", "d-run", now)
+	r.Propose(Change{Master: 2, Name: "d", Run: "d-run"}, now)
 	m := r.marker(Place{0, 0}, "s", 0, now)
 	m.Joined = m.Joined.WithText(2, "1").WithText(1, "2@x/x-run")
 	if got := r.shows(Place{0, 0}, m.String()); got != Starting || !slices.Equal(r.joined, []string{"1", "2@x/x-run", "2@d/d-run"}) {
@@ -702,12 +703,12 @@ func TestRosterAJoinThatAMarkerTellsOfIsNotTakenBack(t *testing.T) {
 		now := time.Now()
 		r := votingRoster(3, now)
 		before := r.views[Place{0, 0}].text
-		r.Replace(2, "d", "d-run", now)
-		r.Connected(Place{2, 0}, "d-run", "", Replication{}, now)
+		r.Propose(Change{Master: 2, Name: "d", Run: "d-run"}, now)
+		r.Step(Connected{Place: Place{2, 0}, Run: "d-run"}, now)
 		if r.shows(Place{0, 0}, before); recorded {
 			r.shows(Place{0, 0}, r.marker(Place{0, 0}, "s", 0, now).String())
 		}
-		r.Disconnected(Place{2, 0}, NotConnected, now)
+		r.Step(Disconnected{Place{2, 0}, NotConnected}, now)
 		if got := r.joined.Who(2); got != want {
 			t.Errorf("recorded: %v, and the member is %s", recorded, got)
 		}
@@ -730,8 +731,8 @@ func TestRosterAnEarlierQuestionIsNotTheLatest(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	late := now.Add(2 * time.Hour)
-	r.Asked(Place{0, 0}, late, 0)
-	if r.Asked(Place{0, 0}, now, 0); r.views[Place{0, 0}].asked != late {
+	r.Step(Asked{Place{0, 0}, late, 0}, late)
+	if r.Step(Asked{Place{0, 0}, now, 0}, now); r.views[Place{0, 0}].asked != late {
 		t.Error("the time of the latest question goes back")
 	}
 }

@@ -44,8 +44,11 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 	waits := func(change func(*marker.Marker)) func(*Roster) { // in a quarantine of the cap
 		return func(r *Roster) {
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, rosterLimits.MaxQuarantine; change(m) })(r)
-			r.Noted(zero, Standing{State: Quarantined, Until: time.Now().Add(time.Hour)}, time.Now())
+			r.Step(Noted{zero, Standing{State: Quarantined, Until: time.Now().Add(time.Minute)}}, time.Now())
 		}
+	}
+	setBack := func(r *Roster, p Place) { // its clock is behind the marker's Since
+		r.Step(Noted{p, Standing{State: Quarantined, Until: time.Now().Add(r.views[p].marker.Quarantine + time.Hour)}}, time.Now())
 	}
 	still := func(*marker.Marker) {}
 	for name, row := range map[string]struct {
@@ -56,41 +59,41 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 	}{
 		"nothing": {zero, func(*Roster) {}, Voting, ""},
 		"no master": {zero, func(r *Roster) {
-			r.Connected(zero, "a", "it is a Sentinel", Replication{}, time.Now())
+			r.Step(Connected{Place: zero, Run: "a", Problem: "it is a Sentinel"}, time.Now())
 			r.shows(zero, "")
 		}, Rejected, ""},
 		"a replica": {zero, func(r *Roster) {
-			r.Connected(zero, "a", "", Replication{Replica: true}, time.Now())
+			r.Step(Connected{Place: zero, Run: "a", Replication: Replication{Replica: true}}, time.Now())
 			r.shows(zero, "")
 		}, Rejected, ""},
-		"no marker":                  {zero, func(r *Roster) { r.Checked(zero, "", true, time.Now().Add(time.Hour), time.Now()) }, Rejected, ""},
-		"it may evict":               {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.shows(zero, "") }, Rejected, ""},
-		"it does not evict any more": {zero, func(r *Roster) { r.Evicts(0, "allkeys-lru", time.Now()); r.Evicts(0, "", time.Now()) }, Starting, "0 all emptied 30s"},
+		"no marker":                  {zero, func(r *Roster) { r.checked(zero, "", true, time.Now().Add(time.Hour), time.Now()) }, Rejected, ""},
+		"it may evict":               {zero, func(r *Roster) { r.Step(Evicts{0, "allkeys-lru"}, time.Now()); r.shows(zero, "") }, Rejected, ""},
+		"it does not evict any more": {zero, func(r *Roster) { r.Step(Evicts{0, "allkeys-lru"}, time.Now()); r.Step(Evicts{0, ""}, time.Now()) }, Starting, "0 all emptied 30s"},
 		"it does not evict any more, and its connection breaks": {zero, func(r *Roster) {
 			m := r.views[zero].marker
 			m.Since = 1 // it forgot once, long ago
 			r.shows(zero, m.String())
-			r.Evicts(0, "allkeys-lru", time.Now())
-			r.Evicts(0, "", time.Now())
-			r.Connected(zero, "a", "", Replication{}, time.Now())
+			r.Step(Evicts{0, "allkeys-lru"}, time.Now())
+			r.Step(Evicts{0, ""}, time.Now())
+			r.Step(Connected{Place: zero, Run: "a"}, time.Now())
 			r.shows(zero, m.String())
 		}, Starting, "0 all emptied 30s"},
 		"it does not evict any more, and its marker is read for the first time": {zero, func(r *Roster) {
 			m := r.views[zero].marker
 			m.Since = 1
 			r.of(0).kept = record{}
-			r.Connected(zero, "a", "", Replication{}, time.Now())
-			r.Evicts(0, "allkeys-lru", time.Now())
-			r.Evicts(0, "", time.Now())
+			r.Step(Connected{Place: zero, Run: "a"}, time.Now())
+			r.Step(Evicts{0, "allkeys-lru"}, time.Now())
+			r.Step(Evicts{0, ""}, time.Now())
 			r.shows(zero, m.String())
 		}, Starting, "0 all emptied 30s"},
-		"it never evicted":              {zero, func(r *Roster) { r.Evicts(0, "", time.Now()) }, Voting, ""},
+		"it never evicted":              {zero, func(r *Roster) { r.Step(Evicts{0, ""}, time.Now()) }, Voting, ""},
 		"another number":                {zero, with(zero, func(m *marker.Marker) { m.Member = 2 }), Rejected, ""},
 		"another number, restarted":     {zero, with(zero, func(m *marker.Marker) { m.Member, m.Run = 2, "old" }), Rejected, ""},
 		"another size, restarted":       {zero, with(zero, func(m *marker.Marker) { m.Members, m.Joined, m.Run = 4, []string{"1", "1", "1", "1"}, "old" }), Rejected, ""},
-		"its first replica":             {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x"}, time.Now()) }, Voting, "0 edit  0s"},
-		"it was a replica":              {zero, func(r *Roster) { r.Replicates(zero, Replication{ID: "x", Was: true}, time.Now()) }, Starting, "0 all replaced 30s"},
-		"another database of a replica": {three, func(r *Roster) { r.Replicates(three, Replication{ID: "x", Was: true}, time.Now()) }, Starting, "3 here replaced 30s"},
+		"its first replica":             {zero, func(r *Roster) { r.Step(Replicates{zero, Replication{ID: "x"}}, time.Now()) }, Voting, "0 edit  0s"},
+		"it was a replica":              {zero, func(r *Roster) { r.Step(Replicates{zero, Replication{ID: "x", Was: true}}, time.Now()) }, Starting, "0 all replaced 30s"},
+		"another database of a replica": {three, func(r *Roster) { r.Step(Replicates{three, Replication{ID: "x", Was: true}}, time.Now()) }, Starting, "3 here replaced 30s"},
 		"another database is flushed":   {three, func(r *Roster) { r.shows(three, "") }, Starting, "3 here emptied 30s"},
 		"another database is of before": {three, with(three, func(m *marker.Marker) { m.Run = "old" }), Starting, "3 here restarted 30s"},
 		"a leftover of another size": {three, with(three, func(m *marker.Marker) {
@@ -105,21 +108,21 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 		"database 0 is of another set": {three, func(r *Roster) { with(zero, func(m *marker.Marker) { m.Set = "t" })(r); r.shows(three, "") }, Starting, ""},
 		"another database comes back first": {three, func(r *Roster) {
 			text := r.views[three].text
-			r.Connected(three, "a2", "", Replication{}, time.Now())
+			r.Step(Connected{Place: three, Run: "a2"}, time.Now())
 			r.shows(three, text)
 		}, Starting, ""},
 		"its clock was ahead": {zero, func(r *Roster) {
 			with(zero, func(m *marker.Marker) { m.Since = 1000 })(r)
-			r.ClockIs(zero, 5)
+			setBack(r, zero)
 		}, Voting, "0 all clock_jumped 30s"},
 		"its clock was ahead, in a long quarantine": {zero, func(r *Roster) {
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1000, time.Minute })(r)
-			r.ClockIs(zero, 5)
+			setBack(r, zero)
 		}, Voting, "0 all clock_jumped 1m0s"},
 		"its clock was ahead, and a longer TTL is known": {three, func(r *Roster) {
 			longer(r)
 			with(three, func(m *marker.Marker) { m.Since, m.Quarantine = 1000, time.Minute })(r)
-			r.ClockIs(three, 5)
+			setBack(r, three)
 		}, Voting, "3 here clock_jumped 5m0s"},
 		"only another database is out of date": {three, func(r *Roster) {
 			for i := range 3 {
@@ -128,7 +131,7 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 		}, Starting, "3 edit  0s"},
 		"all databases are out of date":    {three, with(Place{1, 0}, func(m *marker.Marker) { m.Epoch = 2 }), Starting, "0 edit  0s"},
 		"the cap, and others tell":         {zero, waits(still), Voting, "0 here  30s"},
-		"the same, and it is over":         {zero, func(r *Roster) { waits(still)(r); r.Noted(zero, Standing{State: Voting}, time.Now()) }, Voting, ""},
+		"the same, and it is over":         {zero, func(r *Roster) { waits(still)(r); r.Step(Noted{zero, Standing{State: Voting}}, time.Now()) }, Voting, ""},
 		"the same, with the cap on record": {zero, waits(func(m *marker.Marker) { m.Before = rosterLimits.MaxQuarantine }), Voting, "0 here  30s"},
 		"the cap is the longest TTL": {zero, func(r *Roster) {
 			with(Place{1, 0}, func(m *marker.Marker) { m.Longest = 10 * time.Minute })(r)
@@ -146,7 +149,7 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 		"a quarantine that is too short": {zero, func(r *Roster) {
 			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
 			with(zero, func(m *marker.Marker) { m.Since, m.Quarantine = 1, 30*time.Second })(r)
-			r.Noted(zero, Standing{State: Quarantined, Until: time.Now()}, time.Now())
+			r.Step(Noted{zero, Standing{State: Quarantined, Until: time.Now()}}, time.Now())
 		}, Voting, "0 here  5m0s"},
 		"a short one that is over": {zero, func(r *Roster) {
 			r.ttls = ttlMemory{5 * time.Minute, time.Now().Add(time.Hour)}
@@ -172,13 +175,13 @@ func TestRosterWhatIsSaidAgainIsNoNews(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	is := Replication{ID: "x"}
-	r.Replicates(Place{0, 0}, is, now)
-	r.Evicts(0, "allkeys-lru", now)
-	r.Drain()
+	r.Step(Replicates{Place{0, 0}, is}, now)
+	r.Step(Evicts{0, "allkeys-lru"}, now)
+	r.Ready()
 	later := now.Add(time.Minute)
-	r.Replicates(Place{0, 0}, is, later)
-	r.Evicts(0, "allkeys-lru", later)
-	if r.Drain().Changed || r.views[Place{0, 0}].since.Equal(later) {
+	r.Step(Replicates{Place{0, 0}, is}, later)
+	r.Step(Evicts{0, "allkeys-lru"}, later)
+	if r.Ready().Changed || r.views[Place{0, 0}].since.Equal(later) {
 		t.Error("it is taken for news")
 	}
 }
@@ -212,11 +215,11 @@ func TestRosterHowLongOthersAreWaitedFor(t *testing.T) {
 		{true, 700 * time.Millisecond, "0 all clock_jumped 30s"},
 	} {
 		r := votingRoster(5, now)
-		r.Disconnected(Place{4, 0}, NotConnected, now)
+		r.Step(Disconnected{Place{4, 0}, NotConnected}, now)
 		if row.jumps {
-			r.Jumped(0, Jump{time.Hour, time.Hour}, now)
+			r.jumped(0, Jump{time.Hour, time.Hour}, now)
 		} else {
-			r.Checked(Place{0, 0}, "", false, now, now)
+			r.checked(Place{0, 0}, "", false, now, now)
 		}
 		if got := r.plannedFor(0, now.Add(row.after)); got != row.want {
 			t.Errorf("jumps: %v, after %v it writes %q, want %q", row.jumps, row.after, got, row.want)
@@ -256,7 +259,7 @@ func TestRosterALostRecordOfAnotherSetDoesNotCount(t *testing.T) {
 		m := r.views[Place{0, 0}].marker
 		m.Set, m.Longest = set, 5*time.Minute
 		r.shows(Place{0, 0}, m.String())
-		r.Disconnected(Place{0, 0}, NotConnected, now)
+		r.Step(Disconnected{Place{0, 0}, NotConnected}, now)
 		if remembered := r.granted(now) > 0; remembered != (set == "s") {
 			t.Errorf("set %s: %v is remembered", set, r.granted(now))
 		}

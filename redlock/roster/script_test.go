@@ -130,7 +130,7 @@ func (s *script) looksAgain() {
 			switch {
 			case p.stopped || m == nil || v == nil || m.texts[0] != "" || m.run != p.runs[place]:
 			case v.absent():
-				p.r.Asked(Place{place, 0}, s.time(), 0)
+				p.r.Step(Asked{Place{place, 0}, s.time(), 0}, s.time())
 			case v.text == "" && !v.since.IsZero(): // what it read before counts no more
 				s.reads(p, place)
 			}
@@ -213,7 +213,7 @@ func (s *script) acts(name string, words []string) {
 		s.reads(p, place)
 	case words[0] == "loses":
 		delete(p.servers, place)
-		p.r.Disconnected(Place{place, 0}, NotConnected, s.time())
+		p.r.Step(Disconnected{Place{place, 0}, NotConnected}, s.time())
 	case words[0] == "reads" && words[1] == "all":
 		for i := range s.at {
 			s.reads(p, i)
@@ -222,39 +222,38 @@ func (s *script) acts(name string, words []string) {
 		s.reads(p, place)
 	case words[0] == "sees":
 		by, _ := time.ParseDuration(words[3])
-		p.r.Jumped(place, Jump{by, by}, s.time())
+		p.r.jumped(place, Jump{by, by}, s.time())
 		s.reads(p, place)
 	case words[0] == "plans":
 		s.plans(p)
 	case words[0] == "replaces":
-		j, err := p.r.Replace(place, words[3], s.at[place].run, s.time())
+		j, err := p.r.Propose(Change{Master: place, Name: words[3], Run: s.at[place].run}, s.time())
 		if err != nil {
 			s.print("%v", err)
 			break
 		}
 		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
-		p.r.Left(place)
-		p.r.SetServer(place, Server{Name: words[3]})
+		p.r.Step(Listed{place, Server{Name: words[3]}}, s.time())
 	case words[0] == "adds":
 		m := &toyServer{place: len(s.at), name: words[1], texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
 		m.start()
-		j, err := p.r.Replace(m.place, m.name, m.run, s.time())
+		j, err := p.r.Propose(Change{Master: m.place, Name: m.name, Run: m.run}, s.time())
 		if err != nil {
 			s.print("%v", err)
 			break
 		}
 		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		s.at = append(s.at, m)
-		p.r.SetServer(m.place, Server{Name: m.name})
+		p.r.Step(Listed{m.place, Server{Name: m.name}}, s.time())
 	case words[0] == "removes":
-		j, err := p.r.Remove(place, s.time())
+		j, err := p.r.Propose(Change{Master: place}, s.time())
 		if err != nil {
 			s.print("%v", err)
 			break
 		}
 		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		delete(p.servers, place)
-		p.r.Left(place)
+		p.r.Step(Disconnected{Place{place, 0}, NotConnected}, s.time())
 	case words[0] == "stands" && p.stopped:
 		return
 	case words[0] == "stands":
@@ -291,7 +290,7 @@ func (s *script) because(reason string, until time.Time) string {
 func (s *script) connects(p *actor, place int) {
 	m := s.at[place]
 	p.servers[place], p.runs[place] = m, m.run
-	p.r.Connected(Place{place, 0}, m.run, "", m.repl, s.time())
+	p.r.Step(Connected{Place: Place{place, 0}, Run: m.run, Replication: m.repl}, s.time())
 }
 
 func (s *script) reads(p *actor, place int) {
@@ -300,12 +299,9 @@ func (s *script) reads(p *actor, place int) {
 		return
 	}
 	at := Place{place, 0}
-	st, marker := p.r.Checked(at, m.texts[0], false, s.time(), s.time())
+	st, marker := p.r.checked(at, m.texts[0], false, s.time(), s.time())
 	st = st.At(marker, Reading{Clock: m.clock(s.world), Received: s.time(), Watched: time.Hour}, scriptLimits)
-	if st.State == Quarantined {
-		p.r.ClockIs(at, m.clock(s.world).Milliseconds())
-	}
-	p.r.Noted(at, st, s.time())
+	p.r.Step(Noted{at, st}, s.time())
 }
 
 // plans makes the writes that a process plans.
@@ -329,14 +325,14 @@ func (s *script) plans(p *actor) {
 			continue
 		}
 		s.reads(p, m.Master)
-		p.r.Wrote(m, s.time())
+		p.r.Step(Wrote{m}, s.time())
 		s.tells(p)
 	}
 }
 
 // tells prints the notices of a process.
 func (s *script) tells(p *actor) {
-	for _, n := range p.r.Drain().Notices {
+	for _, n := range p.r.Ready().Notices {
 		if n.Standing != nil {
 			s.print("%s is %v%s", n.Standing.Name, n.Standing.State, s.because(n.Standing.Reason, n.Standing.Until))
 			continue

@@ -18,51 +18,25 @@ func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	r := votingRoster(3, now)
 	var told []MasterStatus
 	hear := func() {
-		for _, n := range r.Drain().Notices {
+		for _, n := range r.Ready().Notices {
 			told = append(told, *n.Standing)
 		}
 	}
 	hear()
 	told = nil
 	for i := range 3 {
-		r.Connected(Place{i, 15}, r.names(i), "", Replication{}, now)
-		r.Noted(Place{i, 0}, Standing{State: Voting}, now)
+		r.Step(Connected{Place: Place{i, 15}, Run: r.names(i)}, now)
+		r.Step(Noted{Place{i, 0}, Standing{State: Voting}}, now)
 	}
-	r.Noted(Place{0, 15}, Standing{State: Voting}, now)
+	r.Step(Noted{Place{0, 15}, Standing{State: Voting}}, now)
 	r.Tick(now, rosterLimits)
 	if hear(); len(told) > 0 || !r.Status(now).Ready() {
 		t.Errorf("told at the first use: %+v, ready: %v", told, r.Status(now).Ready())
 	}
-	r.Disconnected(Place{1, 15}, NotConnected+": why", now)
-	r.Noted(Place{0, 15}, Standing{State: Quarantined, Reason: "x"}, now)
+	r.Step(Disconnected{Place{1, 15}, NotConnected + ": why"}, now)
+	r.Step(Noted{Place{0, 15}, Standing{State: Quarantined, Reason: "x"}}, now)
 	if hear(); len(told) != 2 || told[0].Reason != "in database 15: it is not connected: why" || told[1].Reason != "in database 15: x" {
 		t.Errorf("told of what lasts: %+v", told)
-	}
-}
-
-// A process that stood still has unread answers, which say nothing about its masters. A place that
-// leaves questions unanswered for a whole beat is unreachable.
-func TestRosterAMasterIsSilentForAWholeBeat(t *testing.T) {
-	now := time.Now()
-	r := votingRoster(3, now)
-	p := Place{0, 0}
-	for i, row := range []struct {
-		unanswered, late bool
-		after            time.Duration // time since the last beat
-		want             bool
-	}{
-		{true, false, 0, false},
-		{true, false, BeatLength, true},
-		{true, true, time.Minute, false}, // after a standstill the time starts anew
-		{true, false, time.Millisecond, false},
-		{false, false, BeatLength, false},
-		{true, false, BeatLength, false},
-		{true, false, 2 * BeatLength, true},
-	} {
-		now = now.Add(row.after)
-		if got := r.Silent(p, row.unanswered, row.late, now); got != row.want {
-			t.Errorf("beat %d: %v", i+1, got)
-		}
 	}
 }
 
@@ -76,14 +50,14 @@ func TestRosterDatabasesBeyondTheScriptsReachHoldNoLocks(t *testing.T) {
 		marker.Databases:     "only databases 0 to 1023 can hold locks",
 	} {
 		p := Place{1, db}
-		r.Connected(p, r.names(1), "", Replication{}, now)
-		if st, _ := r.Checked(p, "", false, now, now); st.State == Voting || st.Reason != want {
+		r.Step(Connected{Place: p, Run: r.names(1)}, now)
+		if st, _ := r.checked(p, "", false, now, now); st.State == Voting || st.Reason != want {
 			t.Errorf("database %d is %v: %s", db, st.State, st.Reason)
 		}
 	}
 	later := now.Add(recently)
 	for i := range 3 {
-		r.Asked(Place{i, 0}, later, 0)
+		r.Step(Asked{Place{i, 0}, later, 0}, later)
 	}
 	for p, s := range r.views {
 		if p.DB != 0 {
@@ -101,12 +75,12 @@ func TestRosterADatabaseThatHoldsNoLocksDoesNotCountForReadiness(t *testing.T) {
 	r := votingRoster(3, now)
 	for i := range 3 {
 		p := Place{i, marker.Databases}
-		r.Connected(p, r.names(i), "", Replication{}, now)
-		st, _ := r.Checked(p, "", false, now, now)
-		r.Noted(p, st, now)
+		r.Step(Connected{Place: p, Run: r.names(i)}, now)
+		st, _ := r.checked(p, "", false, now, now)
+		r.Step(Noted{p, st}, now)
 	}
-	if is := r.Status(now); !is.Ready() || r.VotingIn(marker.Databases) != 0 {
-		t.Errorf("%+v, and masters %v vote there", is, r.VotingIn(marker.Databases))
+	if is := r.Status(now); !is.Ready() || r.are(marker.Databases, Voting) != 0 {
+		t.Errorf("%+v, and masters %v vote there", is, r.are(marker.Databases, Voting))
 	}
 }
 
@@ -117,14 +91,14 @@ func TestRosterProspects(t *testing.T) {
 	r := New(serversNamed(8), false, 0)
 	for i, st := range []Standing{{State: Voting}, {State: Quarantined, Until: late}, {State: Quarantined, Until: soon}, {State: Rejected}, {State: Starting}} {
 		p := Place{i, 0}
-		r.Connected(p, r.names(i), "", Replication{}, now)
+		r.Step(Connected{Place: p, Run: r.names(i)}, now)
 		r.shows(p, "")
-		r.Noted(p, st, now)
+		r.Step(Noted{p, st}, now)
 	}
-	r.Disconnected(Place{5, 0}, NotConnected, now)
-	r.Connected(Place{6, 0}, "g", "", Replication{}, now)
-	const a, c, e, f, g, h = 1 << 0, 1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 7
-	if got, want := r.Prospects(0, soon, late), (Prospects{a, a | c | e | f | g | h, g | h, now}); got != want {
+	r.Step(Disconnected{Place{5, 0}, NotConnected}, now)
+	r.Step(Connected{Place: Place{6, 0}, Run: "g"}, now)
+	const a, b, c, e, f, g, h = 1 << 0, 1 << 1, 1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 7
+	if got, want := r.Prospects(0, soon, late), (Prospects{Voting: a, Quarantined: b | c, Hopeful: a | c | e | f | g | h, Arriving: g | h, Moved: now, Until: late}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, at := range []time.Time{soon, late} {
@@ -132,13 +106,13 @@ func TestRosterProspects(t *testing.T) {
 			t.Errorf("the first use of a database counts as its last change: %v", got)
 		}
 	}
-	if n, until := r.Quarantined(0, now); n != 2 || until != soon {
-		t.Errorf("%d are in quarantine until %v", n, until.Sub(now))
+	if p := r.Prospects(0, now, now); p.Until != soon {
+		t.Errorf("the first of those in quarantine is to vote at %v", p.Until.Sub(now))
 	}
-	r.Noted(Place{4, 0}, Standing{State: Quarantined, Until: late}, now)
+	r.Step(Noted{Place{4, 0}, Standing{State: Quarantined, Until: late}}, now)
 	for at, want := range map[time.Time]time.Time{now: soon, late: late} {
-		if n, until := r.Quarantined(0, at); n != 3 || until != want {
-			t.Errorf("after %v, %d are in quarantine until %v", at.Sub(now), n, until.Sub(now))
+		if p := r.Prospects(0, at, at); p.Quarantined != b|c|e || p.Until != want {
+			t.Errorf("after %v, %v are in quarantine until %v", at.Sub(now), p.Quarantined, p.Until.Sub(now))
 		}
 	}
 }
@@ -147,8 +121,9 @@ func TestRosterIsUnsettledWhileAMasterIsStarting(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	for _, state := range []State{Voting, Quarantined, Rejected, Starting} {
-		r.Noted(Place{1, 3}, Standing{State: state}, now)
-		if got := r.Unsettled(); got != (state == Starting) {
+		r.Step(Noted{Place{1, 3}, Standing{State: state}}, now)
+		r.Tick(now, rosterLimits)
+		if got := r.Ready().Unsettled; got != (state == Starting) {
 			t.Errorf("%v: %v", state, got)
 		}
 	}
@@ -171,10 +146,10 @@ func TestRosterWhatIsNews(t *testing.T) {
 	now := time.Now()
 	r := votingRoster(3, now)
 	p := Place{0, 0}
-	r.Drain()
+	r.Ready()
 	noted := func(st Standing) string {
-		r.Noted(p, st, now)
-		news := r.Drain()
+		r.Step(Noted{p, st}, now)
+		news := r.Ready()
 		return fmt.Sprint(news.Turned, " ", len(news.Notices))
 	}
 	for i, row := range []struct {
@@ -191,13 +166,19 @@ func TestRosterWhatIsNews(t *testing.T) {
 			t.Errorf("%d: %s, want %s", i+1, got, row.want)
 		}
 	}
-	if r.SetServer(0, Server{Name: "z"}); noted(Standing{State: Starting, Reason: "y"}) != "false 1" {
+	r.Step(Listed{0, Server{Name: "z"}}, now)
+	r.Step(Connected{Place: p, Run: "z"}, now)
+	if noted(Standing{}) != "false 1" {
 		t.Error("another name is not told")
 	}
-	if !r.Disconnected(p, "x", now) || r.Disconnected(p, "x", now) {
-		t.Error("a lost connection is news once")
+	r.Step(Disconnected{p, "x"}, now)
+	if !r.Ready().Turned {
+		t.Error("a lost connection is no news")
 	}
-	if r.Drain(); noted(Standing{State: Voting}) != "false 0" {
+	if r.Step(Disconnected{p, "x"}, now); r.Ready().Turned {
+		t.Error("a lost connection is news again")
+	}
+	if r.Ready(); noted(Standing{State: Voting}) != "false 0" {
 		t.Error("a place that is not connected has news")
 	}
 }
@@ -215,8 +196,8 @@ func TestRosterStatusOfAMaster(t *testing.T) {
 		{Standing{State: Voting}, Standing{State: Starting, Reason: "y", Until: until}, "starting in database 3: y 0s"},
 	} {
 		r := votingRoster(3, now)
-		r.Noted(Place{1, 0}, row.zero, now)
-		r.Noted(Place{1, 3}, row.other, now)
+		r.Step(Noted{Place{1, 0}, row.zero}, now)
+		r.Step(Noted{Place{1, 3}, row.other}, now)
 		is := r.Status(now).Masters[1]
 		left := time.Duration(0)
 		if !is.Until.IsZero() {
@@ -232,8 +213,9 @@ func TestRosterStatusOfAMaster(t *testing.T) {
 func TestRosterStatusOfAllPlaces(t *testing.T) {
 	r := resizedRoster("1 1 1 2- 3-", worldBegan)
 	r.servers = r.servers[:3]
-	r.Left(1)
-	r.Left(4)
+	for _, i := range []int{1, 4} {
+		delete(r.views, Place{i, 0})
+	}
 	r.reason = "two other sets have as many masters"
 	is := r.Status(worldBegan)
 	if is.Reason != "" || is.Masters[1].Reason != NotConnected || len(is.Others) != 2 || is.Others[1].Reason != Unlisted {
@@ -249,7 +231,7 @@ func TestRosterTellsOnceWhyThereIsNoSet(t *testing.T) {
 	r := New(serversNamed(3), false, 0)
 	told := func(after time.Duration) int {
 		r.tellNoSet(worldBegan.Add(after))
-		return len(r.Drain().Notices)
+		return len(r.Ready().Notices)
 	}
 	for _, row := range []struct {
 		after time.Duration
@@ -260,19 +242,13 @@ func TestRosterTellsOnceWhyThereIsNoSet(t *testing.T) {
 		}
 	}
 	for i := range 2 {
-		r.Connected(Place{i, 0}, r.names(i), "", Replication{}, worldBegan)
-		r.Noted(Place{i, 0}, Standing{State: Voting}, worldBegan)
+		r.Step(Connected{Place: Place{i, 0}, Run: r.names(i)}, worldBegan)
+		r.Step(Noted{Place{i, 0}, Standing{State: Voting}}, worldBegan)
 	}
-	r.Drain()
+	r.Ready()
 	r.reason = "another"
 	if told(time.Hour)+told(2*time.Hour) > 0 {
 		t.Error("two of three masters vote, and it is said that no lock can be decided")
-	}
-}
-
-func TestRosterAPlaceThatIsBeingDialledIsNotSilent(t *testing.T) {
-	if New(serversNamed(1), false, 0).Silent(Place{0, 9}, true, false, worldBegan) {
-		t.Error("it is silent")
 	}
 }
 
@@ -284,16 +260,16 @@ func changing(databases int) (r *Roster, change func()) {
 	for i := range 5 {
 		for db := range databases {
 			p := Place{i, db}
-			r.Connected(p, r.names(i), "", Replication{}, now)
-			r.Noted(p, Standing{State: Voting}, now)
+			r.Step(Connected{Place: p, Run: r.names(i)}, now)
+			r.Step(Noted{p, Standing{State: Voting}}, now)
 		}
 	}
-	r.Drain()
+	r.Ready()
 	p, state := Place{2, databases - 1}, Voting
 	return r, func() {
 		state = Voting + Quarantined - state
-		r.Noted(p, Standing{State: state}, now)
-		r.Drain()
+		r.Step(Noted{p, Standing{State: state}}, now)
+		r.Ready()
 	}
 }
 
@@ -306,8 +282,8 @@ func TestRosterAChangeCostsTheSameInManyDatabases(t *testing.T) {
 	if few, many := allocations(4), allocations(marker.Databases); many > few {
 		t.Errorf("%v allocations with many databases, %v with four", many, few)
 	}
-	if r, _ := changing(6); !slices.Equal(r.Databases(), []int{0, 1, 2, 3, 4, 5}) {
-		t.Errorf("the databases are %v", r.Databases())
+	if r, _ := changing(6); !slices.Equal(r.dbs, []int{0, 1, 2, 3, 4, 5}) {
+		t.Errorf("the databases are %v", r.dbs)
 	}
 }
 

@@ -12,22 +12,13 @@ import (
 // This file keeps the state of each place, as the roster was told last, and answers questions
 // about it.
 
-// Noted records the standing of a place. It is ignored if the place is not connected.
-func (r *Roster) Noted(p Place, st Standing, now time.Time) {
-	if s := r.view(p); s.connected {
-		r.stands(p, s, st, now)
-	}
-}
-
-// stands records the standing of a place, and tells whether it has changed.
-func (r *Roster) stands(p Place, s *view, st Standing, now time.Time) (news bool) {
-	news = s.told.State != st.State || s.told.Reason != st.Reason
-	s.told = st
-	if news {
+// stands records the standing of a place.
+func (r *Roster) stands(p Place, s *view, st Standing, now time.Time) {
+	if s.told.State != st.State || s.told.Reason != st.Reason {
 		r.untold.Turned, r.moved[p.DB] = true, now
 	}
+	s.told = st
 	r.announce(p.Master, now)
-	return news
 }
 
 // announce gives notice of a master's state if it has changed.
@@ -52,7 +43,7 @@ type setProblem struct {
 // tellNoSet logs each reason why there is no set, once the reason has lasted for noSetPause.
 func (r *Roster) tellNoSet(now time.Time) {
 	switch {
-	case r.set != "" || r.VotingIn(0).Len() >= quorum.Size(r.masters):
+	case r.set != "" || r.are(0, Voting).Len() >= quorum.Size(r.masters):
 	case r.noSet.reason != r.reason:
 		r.noSet = setProblem{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
@@ -61,35 +52,10 @@ func (r *Roster) tellNoSet(now time.Time) {
 	}
 }
 
-// Silent is called at each beat, with whether a place leaves questions unanswered. It tells
-// whether the place has done so for a whole beat. A process that stood still finds all masters
-// silent until it has read their answers. So after a late beat the time starts anew. This is
-// only about what people are told: each ballot decides for itself what counts as a vote.
-func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
-	s := r.views[p]
-	switch {
-	case s == nil: // the place is being dialled for the first time
-		return false
-	case !unanswered:
-		s.silentSince = time.Time{}
-		return false
-	case late || s.silentSince.IsZero():
-		s.silentSince = now
-	}
-	return now.Sub(s.silentSince) >= BeatLength
-}
-
-// VotingIn returns the masters that vote in a database.
-func (r *Roster) VotingIn(db int) quorum.Set { return r.are(db, Voting) }
-
-// FillableIn returns the masters of the set that answer in a database: they vote, or are
-// in quarantine. Keys that are written to them stay.
-func (r *Roster) FillableIn(db int) quorum.Set { return r.are(db, Voting, Quarantined) }
-
-// are returns the masters that are in one of these states in a database.
-func (r *Roster) are(db int, states ...State) (set quorum.Set) {
+// are returns the masters that are in a state in a database.
+func (r *Roster) are(db int, state State) (set quorum.Set) {
 	for i := range r.masters {
-		if s := r.views[Place{i, db}]; s != nil && slices.Contains(states, s.told.State) {
+		if s := r.views[Place{i, db}]; s != nil && s.told.State == state {
 			set |= 1 << i
 		}
 	}
@@ -134,21 +100,6 @@ func rank(s State) int {
 	return slices.Index([]State{Voting, Quarantined, Starting, Unreachable, Rejected}, s)
 }
 
-// Quarantined counts the masters in quarantine in a database, and returns when the first of
-// them votes again.
-func (r *Roster) Quarantined(db int, now time.Time) (n int, until time.Time) {
-	for i := range r.masters {
-		s := r.views[Place{i, db}]
-		if s == nil || s.told.State != Quarantined {
-			continue
-		}
-		if n++; until.IsZero() || s.told.Until.Before(until) {
-			until = s.told.Until
-		}
-	}
-	return n, shownUntil(until, now)
-}
-
 // shownUntil is the end of a quarantine for people. It is the next whole second, because they
 // read nothing shorter. It is never in the past: an ended quarantine is about to be noticed.
 func shownUntil(until, now time.Time) time.Time {
@@ -161,19 +112,9 @@ func shownUntil(until, now time.Time) time.Time {
 	return until.Add(time.Second - 1).Truncate(time.Second)
 }
 
-// Unsettled tells whether a connected master does not vote yet, but may be soon.
-func (r *Roster) Unsettled() bool {
-	for _, s := range r.views {
-		if s.told.State == Starting {
-			return true
-		}
-	}
-	return false
-}
-
 // Status returns what this process knows of all masters, for people.
 func (r *Roster) Status(now time.Time) Status {
-	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, Learned: r.learned, NewUntil: r.NewUntil(now)}
+	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, Learned: r.learned, NewUntil: r.newUntil(now)}
 	if r.set != "" {
 		status.Reason = ""
 	}
@@ -190,13 +131,14 @@ func (r *Roster) Status(now time.Time) Status {
 	return status
 }
 
-// Prospects are the masters that vote in a database, those that may be by some time,
-// and those of which nothing has been read yet. Moved is when the state of one of them last
-// changed.
+// Prospects are what can be expected of the masters in a database.
 type Prospects struct {
-	Voting, Hopeful, Arriving quorum.Set
-
-	Moved time.Time
+	Voting, Quarantined quorum.Set
+	Hopeful             quorum.Set // these may vote by some time
+	Arriving            quorum.Set // of these nothing has been read yet
+	Moved               time.Time  // when the state of one of them last changed
+	Until               time.Time  // when the first of those in quarantine votes again
+	NewUntil            time.Time  // as in Status
 }
 
 // Prospects returns the Prospects of a database. by is the time for Hopeful.
@@ -204,22 +146,19 @@ func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 	if r.moved[db].IsZero() {
 		r.moved[db] = now
 	}
-	p := Prospects{Moved: r.moved[db]}
+	p := Prospects{Voting: r.are(db, Voting), Quarantined: r.are(db, Quarantined), Moved: r.moved[db], NewUntil: r.newUntil(now)}
 	for i := range r.masters {
 		s := r.views[Place{i, db}]
 		if s == nil || s.connected && !s.read {
 			p.Arriving |= 1 << i
 		}
-		if s != nil && s.told.State == Voting {
-			p.Voting |= 1 << i
+		if s == nil || s.told.State != Rejected && !s.told.Until.After(by) {
+			p.Hopeful |= 1 << i // an unreachable one may be back in a moment; a stream that has dialled in vain knows better
 		}
-		if s == nil || s.told.mayVoteBy(by) {
-			p.Hopeful |= 1 << i
+		if p.Quarantined.Has(i) && (p.Until.IsZero() || s.told.Until.Before(p.Until)) {
+			p.Until = s.told.Until
 		}
 	}
+	p.Until = shownUntil(p.Until, now)
 	return p
 }
-
-// mayVoteBy tells whether a place may vote by then. An unreachable master may be back in a
-// moment. A stream that has dialled in vain knows better.
-func (st *Standing) mayVoteBy(by time.Time) bool { return st.State != Rejected && !st.Until.After(by) }

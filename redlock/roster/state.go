@@ -87,3 +87,21 @@ const Unlisted = "it is one of the masters on record, and not in the list of thi
 
 // NotConnected is the reason of a master that is Unreachable because it has no connection.
 const NotConnected = "it is not connected"
+
+// A Replication is what a server says about its part in replication.
+type Replication struct {
+	Replica bool
+	ID      string // master_replid, shortened; empty if the server does not say
+	// Was says that the server has been a replica since it got its id. A server also changes
+	// its id when its first replica comes, and long after the last has gone. Then Was is false.
+	Was bool
+}
+
+const IsReplica = "it is a replica of another server, and a lock master must stand alone"
+const isSwapped = "it holds what another database held: SWAPDB was executed"
+
+// Replaced tells whether a server may have loaded another server's memory since a marker
+// recorded its replication id.
+func (r Replication) Replaced(recorded string) bool {
+	return r.ID != recorded && r.Was
+}

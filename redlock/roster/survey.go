@@ -46,8 +46,9 @@ func (r *Roster) survey(p Place, f Found, now time.Time) Standing {
 	if m, ok := marker.Parse(f.Marker); ok && f.Run == "" {
 		f.Run = m.Run
 	}
-	r.Connected(p, f.Run, "", Replication{}, now)
-	standing, m := r.Checked(p, f.Marker, false, now, now)
+	r.Step(Connected{Place: p, Run: f.Run}, now)
+	r.Step(Checked{Place: p, Text: f.Marker, Asked: now}, now)
+	standing, m := r.Judge(p)
 	return standing.At(m, Reading{Clock: f.Clock, Received: now, Witnessed: true}, Limits{})
 }
 

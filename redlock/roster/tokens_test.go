@@ -15,15 +15,15 @@ func forgottenAt(began time.Time, asked time.Duration, change func(*marker.Marke
 	for i := range 3 {
 		p := Place{i, 0}
 		m := marker.Marker{Set: "s", Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "r", Token: 7}
-		if r.Connected(p, m.Run, "", Replication{}, began); i > 0 {
+		if r.Step(Connected{Place: p, Run: m.Run}, began); i > 0 {
 			change(&m)
 		}
-		r.Checked(p, m.String(), false, began, began)
+		r.checked(p, m.String(), false, began, began)
 		r.Tick(began, limits)
 	}
-	r.Checked(Place{0, 0}, "", false, began, began)
+	r.checked(Place{0, 0}, "", false, began, began)
 	for i := 1; i < 3; i++ {
-		r.Asked(Place{i, 0}, began.Add(asked), 9)
+		r.Step(Asked{Place{i, 0}, began.Add(asked), 9}, began.Add(asked))
 	}
 	return r
 }
@@ -76,8 +76,8 @@ func TestATokenOfAFormerSetIsNotWrittenToAnother(t *testing.T) {
 				if set == "former" {
 					m.Token = known
 				}
-				r.Connected(p, m.Run, "", Replication{}, began)
-				r.Checked(p, m.String(), false, began, began)
+				r.Step(Connected{Place: p, Run: m.Run}, began)
+				r.checked(p, m.String(), false, began, began)
 				r.Tick(began, scriptLimits)
 			}
 			began = began.Add(time.Minute)

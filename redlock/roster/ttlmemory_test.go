@@ -43,7 +43,7 @@ func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	long := r.marker(Place{0, 0}, "s", 0, time.Now())
 	long.Longest = 5 * time.Minute
 	r.shows(Place{0, 0}, long.String())
-	r.Disconnected(Place{0, 0}, NotConnected, now)
+	r.Step(Disconnected{Place{0, 0}, NotConnected}, now)
 	r.shows(Place{1, 0}, "")
 	for _, m := range r.Tick(now.Add(time.Minute), rosterLimits) {
 		if m.Place == (Place{1, 0}) && m.Marker.Quarantine == 5*time.Minute {
@@ -60,11 +60,11 @@ func TestRosterWhatWasReadBeforeASetWasKnownIsRemembered(t *testing.T) {
 	long.Longest = 5 * time.Minute
 	r := New(serversNamed(3), false, 0)
 	r.limits = rosterLimits
-	r.Connected(Place{0, 0}, long.Run, "", Replication{}, now)
+	r.Step(Connected{Place: Place{0, 0}, Run: long.Run}, now)
 	r.shows(Place{0, 0}, long.String())
-	r.Disconnected(Place{0, 0}, NotConnected, now)
+	r.Step(Disconnected{Place{0, 0}, NotConnected}, now)
 	for i := range 3 {
-		r.Connected(Place{i, 0}, "again", "", Replication{}, now)
+		r.Step(Connected{Place: Place{i, 0}, Run: "again"}, now)
 		r.views[Place{i, 0}].run += r.names(i)
 		r.shows(Place{i, 0}, "")
 	}
@@ -132,7 +132,7 @@ func TestRosterARecordThatIsReplacedIsRemembered(t *testing.T) {
 		p := Place{0, 0}
 		m := r.views[p].marker
 		m.Longest = 5 * time.Minute
-		r.Connected(p, row.run, "", Replication{}, now)
+		r.Step(Connected{Place: p, Run: row.run}, now)
 		r.shows(p, m.String())
 		m.Longest = 0
 		row.change(&m)
