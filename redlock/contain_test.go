@@ -51,7 +51,7 @@ func (w *timeline) mustServe() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*second)
 	defer cancel()
-	time.Sleep(second) // undos arrive, broken connections are dialled anew
+	w.sleep(second) // undos arrive, broken connections are dialled anew
 	w.wantValues("- - - - -")
 	acquire := AcquireRequest{Key: []byte(key), Value: []byte(tokenB), TTL: 10 * second}
 	if o := w.locker.Acquire(ctx, acquire); o.Verdict != Won {
@@ -66,7 +66,7 @@ func (w *timeline) mustServe() {
 	if o := w.locker.Release(ctx, ReleaseRequest{Key: []byte(key)}); o.Verdict != Won {
 		w.t.Errorf("the key cannot be released any more: %v", o.Verdict)
 	}
-	time.Sleep(second)
+	w.sleep(second)
 	w.wantValues("- - - - -")
 	if owing := w.locker.Reader().Outstanding(0, []byte(key)); slices.Contains(owing, true) {
 		w.t.Errorf("masters owe an answer about the key: %v", owing)
@@ -174,7 +174,7 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 				if b.Verdict == Pending {
 					t.Errorf("the ballot has no verdict")
 				}
-				time.Sleep(second)
+				w.sleep(second)
 				w.play(allWell)
 				if !done.Load() {
 					t.Errorf("nothing was wrong")

@@ -15,8 +15,6 @@ import (
 
 // execute executes one command. It returns false if the session had ended before.
 func (m *fakeMaster) execute(s *fakeSession, args [][]byte) ([]byte, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if s.killed || m.away {
 		return nil, false
 	}

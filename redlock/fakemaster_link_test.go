@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"net"
-	"sync"
 	"time"
 
 	"redlock-proxy/redlock/loop"
@@ -18,7 +17,6 @@ type link struct {
 	master *fakeMaster
 	seed   uint64
 
-	mu         sync.Mutex
 	delay      time.Duration // each way...
 	jitter     time.Duration // ...and up to this much more
 	replyDelay time.Duration // replies only, for scripted timelines
@@ -27,7 +25,7 @@ type link struct {
 	conns      []*fakeConn
 	dialled    int
 
-	world *sim.World                      // nil: goroutines serve it
+	world *sim.World
 	sent  func(c *fakeConn, bytes []byte) // what a Locker writes; nil: nobody asks
 }
 
@@ -46,8 +44,8 @@ const (
 	answerWritten          // the master ends the connection behind its answer
 )
 
-func newLink(name string, m *fakeMaster, seed uint64) *link {
-	return &link{name: name, master: m, seed: seed}
+func newLink(name string, m *fakeMaster, seed uint64, world *sim.World) *link {
+	return &link{name: name, master: m, seed: seed, world: world}
 }
 
 // hash mixes numbers into one number that looks random (splitmix64).
@@ -68,8 +66,6 @@ func (l *link) draw(purpose uint64, now time.Time) uint64 {
 
 // arrival is the time at which bytes that are sent now reach the other side.
 func (l *link) arrival(direction uint64, now time.Time) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	d := l.delay
 	if l.jitter > 0 {
 		d += time.Duration(l.draw(direction, now) % uint64(l.jitter))
@@ -88,12 +84,10 @@ const (
 	retransmission
 )
 
-// dial connects to the master. In a World it waits there.
+// dial connects to the master.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
-	l.mu.Lock()
 	l.dialled++
 	hole := l.blackhole
-	l.mu.Unlock()
 	if hole != nil && l.wait(ctx, loop.Forever, hole) != 0 {
 		return nil, ctx.Err()
 	}
@@ -105,15 +99,10 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	if !l.master.accept(c) {
 		return nil, errRefused
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.conns = append(l.conns, c)
 	if l.blackhole != nil {
 		c.out.hold(time.Now())
 		c.in.hold(time.Now())
-	}
-	if l.world != nil {
-		return simConn{c}, nil
 	}
 	return c, nil
 }
@@ -132,10 +121,8 @@ func (l *link) wait(ctx context.Context, d time.Duration, on ...<-chan struct{})
 func (l *link) cut() {
 	now := time.Now()
 	keep := func(bytes int) int { return int(l.draw(cutPrefix, now) % uint64(bytes+1)) }
-	l.mu.Lock()
 	conns := l.conns
 	l.conns = nil
-	l.mu.Unlock()
 	for _, c := range conns {
 		// This order matters: a session that has read its end tells the proxy.
 		c.in.cut(now, keep)
@@ -146,8 +133,6 @@ func (l *link) cut() {
 // silence makes the network swallow everything without an error until speak. Then both
 // sides send again what did not arrive.
 func (l *link) silence() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.blackhole != nil {
 		return
 	}
@@ -162,8 +147,6 @@ func (l *link) silence() {
 // abandon makes the network swallow everything on the open connections, for ever, like a
 // firewall that has forgotten them. New connections work.
 func (l *link) abandon() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, c := range l.conns {
 		c.out.hold(time.Now())
 		c.in.hold(time.Now())
@@ -172,8 +155,6 @@ func (l *link) abandon() {
 }
 
 func (l *link) speak() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.blackhole == nil {
 		return
 	}
@@ -190,21 +171,15 @@ func (l *link) speak() {
 
 // setDelay changes the time that bytes need.
 func (l *link) setDelay(delay, jitter time.Duration) {
-	l.mu.Lock()
 	l.delay, l.jitter = delay, jitter
-	l.mu.Unlock()
 }
 
 func (l *link) setFate(f fate) {
-	l.mu.Lock()
 	l.fate = f
-	l.mu.Unlock()
 }
 
 // takeFate returns the link's fate and clears it, if it is of that kind.
 func (l *link) takeFate(kind fateKind) (fate, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.fate.kind != kind {
 		return fate{}, false
 	}
@@ -226,17 +201,12 @@ func (c *fakeConn) Read(b []byte) (int, error) {
 func (c *fakeConn) Write(b []byte) (int, error) {
 	now := time.Now()
 	if f, doomed := c.link.takeFate(questionLost); doomed {
-		c.out.mu.Lock()
 		c.out.lost = true
-		c.out.mu.Unlock()
-		time.AfterFunc(f.after, c.link.cut)
+		c.link.world.After(f.after, c.link.cut)
 		return len(b), nil
 	}
-	c.in.mu.Lock()
-	broken := c.in.broken
-	c.in.mu.Unlock()
-	if broken != nil {
-		return 0, broken
+	if c.in.broken != nil {
+		return 0, c.in.broken
 	}
 	if c.link.sent != nil {
 		c.link.sent(c, b)
@@ -259,8 +229,5 @@ func (c *fakeConn) SetDeadline(time.Time) error      { return nil }
 func (c *fakeConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *fakeConn) SetWriteDeadline(time.Time) error { return nil }
 
-// A simConn is a fakeConn in a World.
-type simConn struct{ *fakeConn }
-
-func (c simConn) Take(p []byte) (int, error) { return c.in.takeAll(p) }
-func (c simConn) Tell(f func())              { c.in.tell(f) }
+func (c *fakeConn) Take(p []byte) (int, error) { return c.in.takeAll(p) }
+func (c *fakeConn) Tell(f func())              { c.in.tell(f) }

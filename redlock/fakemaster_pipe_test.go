@@ -3,7 +3,6 @@ package redlock
 import (
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"redlock-proxy/redlock/loop"
@@ -18,10 +17,8 @@ var (
 
 // A pipe is one direction of a fake connection. Writing never blocks, so a writer does
 // not notice that the other side has stopped, as with a socket that has large buffers.
-// Bytes never overtake each other. All waiting uses channels and timers, so the clock of a
-// synctest bubble can run.
+// Bytes never overtake each other.
 type pipe struct {
-	mu      sync.Mutex
 	chunks  []chunk
 	last    time.Time // when the youngest chunk arrives
 	from    time.Time // the reader reads nothing before this
@@ -31,8 +28,8 @@ type pipe struct {
 	cutOff  time.Time // from then on the network passes nothing; zero: it passes all
 	arrival chan struct{}
 
-	world  *sim.World // nil: a goroutine reads
-	reader func()     // is called when there may be something to read; nil: a goroutine reads
+	world  *sim.World
+	reader func()     // is called when there may be something to read; nil: read waits
 	next   *sim.Event // the next call of reader
 }
 
@@ -54,7 +51,6 @@ func (p *pipe) write(data []byte, due time.Time) {
 func (p *pipe) end(due time.Time) { p.put(chunk{due: due, err: io.EOF}) }
 
 func (p *pipe) put(c chunk) {
-	p.mu.Lock()
 	if !p.lost {
 		if c.due.Before(p.last) {
 			c.due = p.last
@@ -63,7 +59,6 @@ func (p *pipe) put(c chunk) {
 		p.chunks = append(p.chunks, c)
 		p.lost = c.err != nil
 	}
-	p.mu.Unlock()
 	p.signal()
 }
 
@@ -72,25 +67,17 @@ func (p *pipe) signal() {
 		p.arrange()
 		return
 	}
-	if p.world != nil {
-		p.world.After(0, func() { p.tellReader() })
-		return
-	}
-	p.tellReader()
-}
-
-func (p *pipe) tellReader() {
-	select {
-	case p.arrival <- struct{}{}:
-	default:
-	}
+	p.world.After(0, func() {
+		select {
+		case p.arrival <- struct{}{}:
+		default:
+		}
+	})
 }
 
 func (p *pipe) read(b []byte) (int, error) {
 	for {
-		p.mu.Lock()
 		n, wait, err := p.take(b, time.Now())
-		p.mu.Unlock()
 		switch {
 		case n > 0 || err != nil:
 			return n, err
@@ -123,8 +110,6 @@ func (p *pipe) arrange() {
 
 // due is the time until there is something to read, as far as is known.
 func (p *pipe) due(now time.Time) (wait time.Duration, ever bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	_, wait, err := p.take(nil, now)
 	return wait, wait > 0 || err != nil || p.readable(now)
 }
@@ -135,7 +120,6 @@ func (p *pipe) readable(now time.Time) bool {
 
 // takeAll is read without waiting. It returns 0 and nil if nothing is there.
 func (p *pipe) takeAll(b []byte) (n int, err error) {
-	p.mu.Lock()
 	for now := time.Now(); n < len(b) && err == nil; {
 		var more int
 		if more, _, err = p.take(b[n:], now); more == 0 {
@@ -143,7 +127,6 @@ func (p *pipe) takeAll(b []byte) (n int, err error) {
 		}
 		n += more
 	}
-	p.mu.Unlock()
 	if n > 0 {
 		err = nil // the next call returns it
 	}
@@ -182,12 +165,10 @@ func (p *pipe) take(b []byte, now time.Time) (n int, wait time.Duration, err err
 
 // fail gives the reader an error at once, whatever has arrived.
 func (p *pipe) fail(err error) {
-	p.mu.Lock()
 	if p.broken == nil {
 		p.broken = err
 	}
 	p.lost = true
-	p.mu.Unlock()
 	p.signal()
 }
 
@@ -195,7 +176,6 @@ func (p *pipe) fail(err error) {
 // that has stopped. keep gets the number of bytes that are under way, and returns the
 // number that still arrives.
 func (p *pipe) cut(now time.Time, keep func(bytes int) int) {
-	p.mu.Lock()
 	if !p.lost {
 		arrived := 0
 		for arrived < len(p.chunks) && p.arrived(p.chunks[arrived], now) {
@@ -220,7 +200,6 @@ func (p *pipe) cut(now time.Time, keep func(bytes int) int) {
 		p.chunks = append(p.chunks, chunk{due: now, err: errReset})
 		p.last, p.lost = now, true
 	}
-	p.mu.Unlock()
 	p.signal()
 }
 
@@ -231,15 +210,12 @@ func (p *pipe) arrived(c chunk, now time.Time) bool {
 // hold makes the network swallow what has not arrived yet. release sends it again, to
 // arrive not before from.
 func (p *pipe) hold(now time.Time) {
-	p.mu.Lock()
 	if p.cutOff.IsZero() {
 		p.cutOff = now
 	}
-	p.mu.Unlock()
 }
 
 func (p *pipe) release(from time.Time) {
-	p.mu.Lock()
 	for i := range p.chunks {
 		if c := &p.chunks[i]; !p.cutOff.IsZero() && !c.due.Before(p.cutOff) && c.due.Before(from) {
 			c.due = from
@@ -249,21 +225,16 @@ func (p *pipe) release(from time.Time) {
 		p.last = from
 	}
 	p.cutOff = time.Time{}
-	p.mu.Unlock()
 	p.signal()
 }
 
 // pause stops the reader, whose buffers go on filling. resume lets it read on from the
 // given time.
 func (p *pipe) pause() {
-	p.mu.Lock()
 	p.paused = true
-	p.mu.Unlock()
 }
 
 func (p *pipe) resume(from time.Time) {
-	p.mu.Lock()
 	p.paused, p.from = false, from
-	p.mu.Unlock()
 	p.signal()
 }

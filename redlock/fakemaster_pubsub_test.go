@@ -92,8 +92,6 @@ func (m *fakeMaster) say(garbage string) {
 }
 
 func (m *fakeMaster) toListeners(frame func(*fakeSession) []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, s := range m.listeners() {
 		if out := frame(s); len(out) > 0 {
 			s.conn.in.write(bytes.Clone(out), s.conn.link.arrival(toProxy, time.Now()))
@@ -114,8 +112,6 @@ func (m *fakeMaster) listeners() []*fakeSession {
 
 // listening describes the listeners' subscriptions.
 func (m *fakeMaster) listening() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var words []string
 	for _, s := range m.listeners() {
 		words = append(words, s.listens.channels...)
@@ -130,8 +126,6 @@ func (m *fakeMaster) listening() string {
 
 // endListeners ends the listeners' connections, as CLIENT KILL TYPE pubsub does.
 func (m *fakeMaster) endListeners() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, s := range m.listeners() {
 		m.disconnect(s.id)
 	}

@@ -444,7 +444,7 @@ func roundSeconds(pttl []byte) []byte {
 func directFake(test func(*fakeSession)) {
 	m := newFakeMaster("fake")
 	m.lastID = 1
-	test(&fakeSession{master: m, conn: &fakeConn{link: newLink("direct", m, 0)}, id: 1})
+	test(&fakeSession{master: m, conn: &fakeConn{link: newLink("direct", m, 0, nil)}, id: 1})
 }
 
 func (s *fakeSession) do(args ...string) []byte {

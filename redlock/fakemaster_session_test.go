@@ -15,32 +15,21 @@ type fakeSession struct {
 	master  *fakeMaster
 	conn    *fakeConn
 	id      int64
-	killed  bool // master.mu guards this and all below
+	killed  bool
 	db      int
 	resp3   bool
 	queued  [][][]byte // since MULTI; nil outside
 	dirty   bool       // a command was refused when it was queued
 	watched map[string]entry
-	mute    bool // an answer was lost; only serve uses it
+	mute    bool // an answer was lost
 	probed  int  // the commands of a probe that came last, without another one behind them
 
 	listens fakeListens
 
-	unread []byte // of a command that is not complete yet; only serve or look uses it
+	unread []byte // of a command that is not complete yet
 }
 
-// serve executes what arrives until the connection ends.
-func (s *fakeSession) serve() {
-	block := make([]byte, 4096)
-	for {
-		n, err := s.conn.out.read(block)
-		if !s.heard(block[:n], err) {
-			return
-		}
-	}
-}
-
-// look is serve in a World: it executes what has arrived.
+// look executes what has arrived.
 func (s *fakeSession) look() {
 	var block [4096]byte
 	for {
@@ -89,7 +78,7 @@ func (s *fakeSession) answer(replies []byte) bool {
 	}
 	if f, doomed := link.takeFate(answerLost); doomed {
 		s.mute = true
-		time.AfterFunc(f.after, link.cut)
+		link.world.After(f.after, link.cut)
 		return true
 	}
 	s.conn.in.write(replies, link.arrival(toProxy, time.Now()))
@@ -102,8 +91,6 @@ func (s *fakeSession) answer(replies []byte) bool {
 }
 
 func (m *fakeMaster) forget(s *fakeSession) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if i := slices.Index(m.sessions, s); i >= 0 {
 		m.sessions = slices.Delete(m.sessions, i, i+1)
 	}

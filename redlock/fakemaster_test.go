@@ -6,19 +6,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"redlock-proxy/redlock/resp"
 )
 
 // A fakeMaster is a Redis server in memory, with a clock of its own and as many commands
-// as the lock plane needs. It must live inside one synctest bubble.
+// as the lock plane needs. It lives in a sim.World, in whose one thread everything happens.
 type fakeMaster struct {
 	evictsBy string // its maxmemory-policy; empty: its memory is unlimited
 	name     string
 
-	mu       sync.Mutex
 	clock    fakeClock
 	dbs      map[int]map[string]entry
 	scripts  map[string]string // SHA1 to text
@@ -40,7 +38,6 @@ type fakeMaster struct {
 	bareDEL  bool          // to release.lua all values are equal
 	misread  time.Duration // added to its clock for the last command of each transaction
 	claimed  bool          // a fault of the simulation uses it
-	running  sync.WaitGroup
 }
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -120,15 +117,11 @@ func (m *fakeMaster) replication() string {
 
 // becomeReplica makes it a replica of another server, which has no keys yet.
 func (m *fakeMaster) becomeReplica() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.replica, m.backlog = true, true
 }
 
 // becomeMaster makes it a master again, with the keys that it copied as a replica.
 func (m *fakeMaster) becomeMaster(copied map[int]map[string]entry) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.lastID++
 	m.replica, m.replid = false, [2]string{fmt.Sprintf("%d-of-%s", m.lastID, m.name), "of-the-other"}
 	m.dbs = copied
@@ -137,8 +130,6 @@ func (m *fakeMaster) becomeMaster(copied map[int]map[string]entry) {
 // copied returns a copy of its keys, like that of a replica which falls behind from now
 // on.
 func (m *fakeMaster) copied() map[int]map[string]entry {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	dbs := map[int]map[string]entry{}
 	for db, keys := range m.dbs {
 		dbs[db] = maps.Clone(keys)
@@ -151,29 +142,21 @@ func (m *fakeMaster) millis() int64 { return m.clock.now() / 1000 }
 
 // misreads makes it stand still for a while before the last command of each transaction.
 func (m *fakeMaster) misreads(d time.Duration) {
-	m.mu.Lock()
 	m.misread = d
-	m.mu.Unlock()
 }
 
 // jump moves the master's clock.
 func (m *fakeMaster) jump(d time.Duration) {
-	m.mu.Lock()
 	m.clock.offset += d
-	m.mu.Unlock()
 }
 
 // refuse makes every command on keys fail with an error such as "LOADING x";
 // "" ends that.
 func (m *fakeMaster) refuse(text string) {
-	m.mu.Lock()
 	m.refusal = text
-	m.mu.Unlock()
 }
 
 func (m *fakeMaster) flush() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.empty()
 }
 
@@ -186,16 +169,12 @@ func (m *fakeMaster) empty() {
 
 // value reads a key of database 0 without the network. It is "" if the key is absent.
 func (m *fakeMaster) value(key string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	e, _ := m.find(0, []byte(key))
 	return e.value
 }
 
 // ttl is what PTTL would return for a key of database 0.
 func (m *fakeMaster) ttl(key string) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	n, _ := resp.ParseInteger(m.pttl(0, []byte(key)))
 	if n < 0 {
 		return time.Duration(n)
@@ -205,8 +184,6 @@ func (m *fakeMaster) ttl(key string) time.Duration {
 
 // put stores a key of database 0 without the network, as another client would.
 func (m *fakeMaster) put(key, value string, ttl time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	e := entry{value: value}
 	if ttl > 0 {
 		e.expires = m.millis() + ttl.Milliseconds()
@@ -215,16 +192,12 @@ func (m *fakeMaster) put(key, value string, ttl time.Duration) {
 }
 
 func (m *fakeMaster) remove(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	delete(m.dbs[0], key)
 }
 
 // accept begins a session for a connection. It returns false if no process listens. If
 // the process is stopped, its kernel accepts connections.
 func (m *fakeMaster) accept(c *fakeConn) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.away {
 		return false
 	}
@@ -234,19 +207,13 @@ func (m *fakeMaster) accept(c *fakeConn) bool {
 		c.out.pause()
 	}
 	m.sessions = append(m.sessions, s)
-	if c.link.world != nil {
-		c.out.tell(s.look)
-	} else {
-		m.running.Go(s.serve)
-	}
+	c.out.tell(s.look)
 	return true
 }
 
 // stop is SIGSTOP. The master executes what is sent only after resume, even on
 // connections that were closed meanwhile.
 func (m *fakeMaster) stop() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.stopped = true
 	for _, s := range m.sessions {
 		s.conn.out.pause()
@@ -256,8 +223,6 @@ func (m *fakeMaster) stop() {
 // resume is SIGCONT. The sessions go on in an order that the seed chooses, because a real
 // server may serve its sockets in any order.
 func (m *fakeMaster) resume() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.stopped = false
 	now := time.Now()
 	for _, s := range m.sessions {
@@ -269,8 +234,6 @@ func (m *fakeMaster) resume() {
 // resumeNewestFirst is resume in a fixed order. The youngest session goes on at once, and
 // each older one a gap later.
 func (m *fakeMaster) resumeNewestFirst(gap time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.stopped = false
 	now := time.Now()
 	for i, s := range m.sessions {
@@ -280,10 +243,8 @@ func (m *fakeMaster) resumeNewestFirst(gap time.Duration) {
 
 // kill ends the process. What it has not executed is lost.
 func (m *fakeMaster) kill() {
-	m.mu.Lock()
 	sessions := m.sessions
 	m.sessions, m.away, m.stopped = nil, true, false
-	m.mu.Unlock()
 	now := time.Now()
 	for _, s := range sessions {
 		// This order matters: a session that has read its end tells the proxy.
@@ -294,8 +255,6 @@ func (m *fakeMaster) kill() {
 
 // restart starts another process, with the old keys or with none.
 func (m *fakeMaster) restart(remembers bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.away = false
 	m.runs++
 	m.lastID = 0
@@ -306,12 +265,6 @@ func (m *fakeMaster) restart(remembers bool) {
 	} else if m.reloaded != nil {
 		m.reloaded()
 	}
-}
-
-// close ends all sessions and waits for them.
-func (m *fakeMaster) close() {
-	m.kill()
-	m.running.Wait()
 }
 
 // disconnect is CLIENT KILL: the session executes nothing more.
@@ -338,7 +291,5 @@ func (m *fakeMaster) memory() string {
 
 // configure sets its maxmemory-policy.
 func (m *fakeMaster) configure(policy string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.evictsBy = policy
 }

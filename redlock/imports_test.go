@@ -45,7 +45,7 @@ var rooms = map[string]room{
 	},
 	"roster":  {floor: 2, imports: []string{"marker", "members", "quorum", "timing"}},
 	"lane":    {floor: 2, imports: []string{"loop", "quorum"}},
-	"notify":  {floor: 2, imports: []string{"resp", "quorum", "stream"}},
+	"notify":  {floor: 2, imports: []string{"resp", "quorum", "stream", "loop"}},
 	"effect":  {floor: 2, imports: []string{"quorum", "resp", "rdb"}},
 	"stream":  {floor: 2, imports: []string{"resp", "loop"}},
 	"quorum":  {floor: 1},

@@ -1,30 +1,26 @@
 package redlock
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/notify"
 )
 
 // A listenerLog is a subscriber that records what it hears.
 type listenerLog struct {
 	*notify.Subscriber
-	mu    sync.Mutex
+	w     *timeline
 	words []string
 }
 
-func newListenerLog(l *Locker) *listenerLog {
-	x := &listenerLog{}
-	x.Subscriber = l.Subscriber(func(e notify.Event) {
-		x.mu.Lock()
-		defer x.mu.Unlock()
+func (w *timeline) listen() *listenerLog {
+	x := &listenerLog{w: w}
+	x.Subscriber = w.locker.Subscriber(func(e notify.Event) {
 		x.words = append(x.words, eventWord(e))
 	})
 	return x
@@ -47,8 +43,6 @@ func eventWord(e notify.Event) string {
 
 // take returns what was heard since the last call.
 func (x *listenerLog) take() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	words := strings.Join(x.words, ", ")
 	x.words = nil
 	return words
@@ -56,7 +50,7 @@ func (x *listenerLog) take() string {
 
 func (x *listenerLog) want(t *testing.T, words string) {
 	t.Helper()
-	synctest.Wait()
+	x.w.Settle()
 	if got := x.take(); got != words {
 		t.Errorf("heard %q, want %q", got, words)
 	}
@@ -71,7 +65,7 @@ func (w *timeline) publish(payload string, masters ...int) {
 
 func (w *timeline) wantListening(master int, want string) {
 	w.t.Helper()
-	synctest.Wait()
+	w.Settle()
 	if got := w.masters[master-1].listening(); got != want {
 		w.t.Errorf("master %d tells of %q, want %q", master, got, want)
 	}
@@ -79,17 +73,14 @@ func (w *timeline) wantListening(master int, want string) {
 
 // dials counts the connections to a master, counted from 1.
 func (w *timeline) dials(master int) int {
-	k := w.links[master-1]
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.dialled
+	return w.links[master-1].dialled
 }
 
 const allOK = "ok ok ok ok ok"
 
 func TestListenerHearsAMessageOnce(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a, b, other := newListenerLog(w.locker), newListenerLog(w.locker), newListenerLog(w.locker)
+		a, b, other := w.listen(), w.listen(), w.listen()
 		a.Subscribe(t.Context(), "chan")
 		b.PSubscribe(t.Context(), "ch*", "other*")
 		other.Subscribe(t.Context(), "another")
@@ -118,7 +109,7 @@ func TestListenerHearsAMessageOnce(t *testing.T) {
 // asked for one pattern, and the proxy compares.
 func TestListenerAsksForOnePattern(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a, b := newListenerLog(w.locker), newListenerLog(w.locker)
+		a, b := w.listen(), w.listen()
 		for i := range 1000 {
 			a.PSubscribe(t.Context(), fmt.Sprintf("unlike%d*", i), "c?an", "unlike*")
 		}
@@ -153,7 +144,7 @@ func TestListenersAreOpenedAndClosedWithWhatIsWanted(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		dialled := func() int { return w.dials(1) }
 		before := dialled()
-		a, b := newListenerLog(w.locker), newListenerLog(w.locker)
+		a, b := w.listen(), w.listen()
 		w.elapse(0)
 		if dialled() != before {
 			t.Error("a listener connects although nothing is wanted")
@@ -181,7 +172,7 @@ func TestListenersAreOpenedAndClosedWithWhatIsWanted(t *testing.T) {
 		}
 		w.elapse(5*second + 2*second)
 		w.wantListening(1, "")
-		c := newListenerLog(w.locker)
+		c := w.listen()
 		c.Subscribe(t.Context(), "chan")
 		if dialled() != before+2 {
 			t.Errorf("dialled %d times, want twice", dialled()-before)
@@ -200,7 +191,7 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 		return time.Since(began)
 	}
 	onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@10ms ok@10ms", func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		w.elapse(second)
 		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d != 20*time.Millisecond {
 			t.Errorf("returned after %v, want two answers of the slowest", d)
@@ -214,17 +205,16 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 		}
 	})
 	onTimeline(t, "ok ok ok ok mute", func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d != timeout {
 			t.Errorf("with a master that does not answer from the beginning: %v, want %v", d, timeout)
 		}
 	})
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		w.play("ok ok hang hang hang")
-		gone, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		defer cancel()
+		gone := w.goneAfter(30 * time.Millisecond)
 		if d := took(func() { a.Track(gone, "k") }); d != 30*time.Millisecond {
 			t.Errorf("with a client gone: %v", d)
 		}
@@ -233,7 +223,7 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 		}
 	})
 	onTimeline(t, "ok ok down down down", func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d > timeout {
 			t.Errorf("with three masters down: %v", d)
 		}
@@ -243,7 +233,7 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 // A message that a quorum published is heard as soon as Subscribe has returned.
 func TestFirstSubscribeWaitsForAQuorum(t *testing.T) {
 	onTimeline(t, "ok@40ms ok@40ms ok@40ms ok@40ms mute", func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		began := time.Now()
 		a.Subscribe(t.Context(), "chan")
 		if d := time.Since(began); d != 80*time.Millisecond {
@@ -260,11 +250,11 @@ func TestSlowSubscriberHoldsUpNobody(t *testing.T) {
 		enough, heard := make(chan struct{}), 0
 		var last string
 		slow := w.locker.Subscriber(func(e notify.Event) {
-			<-enough
+			w.Wait(loop.Forever, enough)
 			heard++
 			last = eventWord(e)
 		})
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		slow.Subscribe(t.Context(), "chan")
 		a.Subscribe(t.Context(), "chan")
 		slow.Track(t.Context(), "k")
@@ -297,25 +287,21 @@ func TestCloseWaitsForHear(t *testing.T) {
 		leave, inside := make(chan struct{}), make(chan struct{})
 		s := w.locker.Subscriber(func(notify.Event) {
 			close(inside)
-			<-leave
+			w.Wait(loop.Forever, leave)
 		})
 		s.Subscribe(t.Context(), "chan")
 		w.publish("1", 1, 2, 3)
 		w.publish("2", 1, 2, 3)
-		<-inside
-		closed := make(chan struct{})
-		go func() {
-			s.Close()
-			close(closed)
-		}()
-		synctest.Wait()
-		select {
-		case <-closed:
+		w.Wait(loop.Forever, inside)
+		isClosed := false
+		closing := w.crew()
+		closing.Go(func() { s.Close(); isClosed = true })
+		w.Settle()
+		if isClosed {
 			t.Error("closed while hear was called")
-		default:
 		}
 		close(leave)
-		<-closed
+		closing.Wait()
 		w.elapse(second) // a second call of hear would close inside again
 		s.Close()
 		w.elapse(5*second + second)
@@ -326,7 +312,7 @@ func TestCloseWaitsForHear(t *testing.T) {
 
 func TestTrackedKeysOnTheMasters(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a, b, c := newListenerLog(w.locker), newListenerLog(w.locker), newListenerLog(w.locker)
+		a, b, c := w.listen(), w.listen(), w.listen()
 		a.Track(t.Context(), "lock:a", "lock:b")
 		b.TrackPrefix(t.Context(), "lock:")
 		b.Track(t.Context(), "lock:a")

@@ -11,7 +11,7 @@ import (
 
 func TestReconnectedListenerMakesEveryKeyChanged(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a, b := newListenerLog(w.locker), newListenerLog(w.locker)
+		a, b := w.listen(), w.listen()
 		a.Track(t.Context(), "k")
 		a.Subscribe(t.Context(), "chan")
 		b.Subscribe(t.Context(), "chan")
@@ -35,7 +35,7 @@ func TestReconnectedListenerMakesEveryKeyChanged(t *testing.T) {
 
 func TestGapIsToldWhenAQuorumIsHeardAgain(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a, late, only := newListenerLog(w.locker), newListenerLog(w.locker), newListenerLog(w.locker)
+		a, late, only := w.listen(), w.listen(), w.listen()
 		a.Subscribe(t.Context(), "chan", "x")
 		only.Track(t.Context(), "k")
 		w.play("ok ok down down ok")
@@ -45,7 +45,7 @@ func TestGapIsToldWhenAQuorumIsHeardAgain(t *testing.T) {
 		w.elapse(second)
 		a.want(t, "")
 		late.Subscribe(t.Context(), "chan")
-		lateKey := newListenerLog(w.locker)
+		lateKey := w.listen()
 		lateKey.Track(t.Context(), "k")
 		w.masters[4].restart(true)
 		w.elapse(5 * second)
@@ -68,7 +68,7 @@ func TestGapIsOfMessagesThatAreWanted(t *testing.T) {
 		for _, m := range w.masters[:3] {
 			m.deaf = true
 		}
-		a, left := newListenerLog(w.locker), newListenerLog(w.locker)
+		a, left := w.listen(), w.listen()
 		a.Subscribe(t.Context(), "chan")
 		a.Track(t.Context(), "k")
 		left.Subscribe(t.Context(), "chan")
@@ -95,7 +95,7 @@ func TestGapIsOfMessagesThatAreWanted(t *testing.T) {
 // masters were heard at the moment when it was cut.
 func TestGapThatIsNoticedLate(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		w.elapse(second)
 		w.play("ok ok ok ok down")
@@ -113,7 +113,7 @@ func TestGapThatIsNoticedLate(t *testing.T) {
 		a.want(t, "")
 	})
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		w.elapse(second)
 		w.links[2].abandon()
@@ -128,7 +128,7 @@ func TestGapThatIsNoticedLate(t *testing.T) {
 
 func TestMasterThatPublishesAfterItWasStopped(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		w.elapse(second)
 		w.play("ok ok ok ok hang")
@@ -145,13 +145,11 @@ func TestMasterThatPublishesAfterItWasStopped(t *testing.T) {
 // A crowd of messages comes before the answer to a PING. As long as they come, the connection stays.
 func TestListenerStaysWhileMessagesCome(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		w.elapse(second)
 		connection := func() int64 {
 			m := w.masters[4]
-			m.mu.Lock()
-			defer m.mu.Unlock()
 			if all := m.listeners(); len(all) > 0 {
 				return all[0].id
 			}
@@ -175,7 +173,7 @@ func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
 		">3\r\n$12\r\npunsubscribe\r\n$1\r\n*\r\n:1\r\n", ">2\r\n$10\r\ninvalidate\r\n:1\r\n", "*0\r\n", "|1\r\n+a\r\n+b\r\n>0\r\n", "$99999999999999999999\r\n",
 	} {
 		onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-			a := newListenerLog(w.locker)
+			a := w.listen()
 			a.Subscribe(t.Context(), "chan")
 			before := make([]int, 5)
 			for i := range w.links {
@@ -201,7 +199,7 @@ func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
 
 func TestUnknownPushesAreIgnored(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		dialled := w.dials(1)
 		w.masters[0].say(">2\r\n$7\r\nmonitor\r\n$1\r\nx\r\n>0\r\n>4\r\n$7\r\nmessage\r\n*1\r\n*0\r\n_\r\n:1\r\n>3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$1\r\nx\r\n")
@@ -216,7 +214,7 @@ func TestUnknownPushesAreIgnored(t *testing.T) {
 func TestMasterThatRefusesSubscribe(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		w.masters[0].deaf, w.masters[1].deaf = true, true
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		began := time.Now()
 		a.Subscribe(t.Context(), "chan")
 		if d := time.Since(began); d >= timeout {
@@ -230,7 +228,7 @@ func TestMasterThatRefusesSubscribe(t *testing.T) {
 
 func TestListenerOfAReplacedMaster(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := newListenerLog(w.locker)
+		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		a.Track(t.Context(), "k")
 		dialled := w.dials(1)

@@ -66,7 +66,7 @@ func New(cfg Config) (*Locker, error) {
 	l.healer.Set(cfg.Heal)
 	l.tokens = token.New(l.box)
 	l.runs = run.New(l.box, l.mender, func() Retry { return l.settings().Retry })
-	l.listening = notify.New(ctx, l.sources(), func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)
+	l.listening = notify.New(ctx, cfg.Loop, l.sources(), func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)
 	l.masters.OnResize(func() { l.listening.Recount(l.sources()) })
 	return l, nil
 }

@@ -17,8 +17,3 @@ func startLoop(t testing.TB) *loop.Loop {
 	}
 	return l
 }
-
-// startVirtualLoop runs an event loop within a synctest bubble, until end is called.
-func startVirtualLoop() (l *loop.Loop, end func()) {
-	return loop.StartPumped(slog.New(slog.DiscardHandler))
-}

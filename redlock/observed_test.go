@@ -48,7 +48,7 @@ func TestTimelineVotesOfAQuarantinedMasterAreDiscounted(t *testing.T) {
 			if o, _ := w.acquire(tokenA, 10*second); o.Verdict != NoQuorum {
 				t.Fatalf("%+v", o)
 			}
-			time.Sleep(second)
+			w.sleep(second)
 		}
 		for i := range 5 {
 			master, discounted := fmt.Sprintf("m%d ", i+1), 0

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 )
@@ -12,7 +11,7 @@ import (
 func (w *timeline) crowd() (took time.Duration) {
 	w.t.Helper()
 	began := time.Now()
-	var waiting sync.WaitGroup
+	waiting := w.crew()
 	for i := range 100 {
 		waiting.Go(func() {
 			if o, _ := w.acquire(fmt.Sprintf("client number %d's own token", i), second); o.Verdict != NoQuorum {
@@ -50,14 +49,14 @@ func TestTimelineACrowdIsToldAtOnceThatNobodyCanVote(t *testing.T) {
 			first := w.locker
 			defer func() { w.others, w.locker = append(w.others, w.locker), first }()
 			w.locker, _ = w.dial("p2", cfg)
-			time.Sleep(timeout)
+			w.sleep(timeout)
 			if took := w.crowd(); took > timeout/2 {
 				t.Errorf("it took %v", took)
 			}
 			if now, then := w.locker.Prospects(0, time.Now().Add(2*second)); now != 0 || then != 5 {
 				t.Errorf("%d can vote, and %d in two seconds", now, then)
 			}
-			time.Sleep(2 * second)
+			w.sleep(2 * second)
 			if now, _ := w.locker.Prospects(0, time.Now()); now != 5 {
 				t.Errorf("%d can vote", now)
 			}
@@ -70,7 +69,7 @@ func TestTimelineACrowdIsToldAtOnceThatNobodyCanVote(t *testing.T) {
 			first := w.locker
 			defer func() { w.others, w.locker = append(w.others, w.locker), first }()
 			w.locker, _ = w.dial("p2", cfg)
-			time.Sleep(timeout)
+			w.sleep(timeout)
 			if took := w.crowd(); took > timeout/2 {
 				t.Errorf("it took %v", took)
 			}

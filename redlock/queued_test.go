@@ -47,16 +47,16 @@ func TestTimelineWhatWaitsForAMasterIsToldUntilItIsPaid(t *testing.T) {
 		}
 		take(0)
 		take(1)
-		time.Sleep(second)
+		w.sleep(second)
 		w.play("ok ok ok ok err")
 		release(0)
 		release(1)
-		time.Sleep(roster.BeatLength)
+		w.sleep(roster.BeatLength)
 		if now, most := q.of("m5"); now != 2 || most != 2 {
 			t.Errorf("%d debts wait and %d did, want those of two databases", now, most)
 		}
 		w.play(allWell)
-		time.Sleep(second)
+		w.sleep(second)
 		if now, _ := q.of("m5"); now != 0 {
 			t.Errorf("%d debts wait although all are paid", now)
 		}

@@ -121,18 +121,17 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 		w.elapse(0)
 		w.masters[3].put(key, foreign, time.Hour) // how long another lock lives does not matter
 		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
-		go func() {
-			time.Sleep(20 * time.Millisecond)
+		w.After(20*time.Millisecond, func() {
 			w.masters[4].refuse("")
 			w.masters[4].put(key, short, time.Minute)
-		}()
+		})
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
 		w.elapse(second)
 		w.wantValues("- - - X 1")
 		// Its copy of the released lock is deleted.
 		w.put("1 1 1 1 1", 10*second)
 		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
-		time.AfterFunc(20*time.Millisecond, func() { w.masters[4].refuse("") })
+		w.After(20*time.Millisecond, func() { w.masters[4].refuse("") })
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
 		w.elapse(second)
 		w.wantValues("- - - - -")
@@ -143,8 +142,8 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 func TestTimelineARecognisedReleaseTakesNoTurn(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
-		go w.acquire(tokenB, 10*second)
-		time.Sleep(time.Millisecond)
+		w.beginAcquire(tokenB, 10*second)
+		w.sleep(time.Millisecond)
 		began := time.Now()
 		wantReply(t, w.eval(compareAndDelete, tokenA), ":1\r\n")
 		if took := time.Since(began); took != 9*time.Millisecond {
@@ -231,8 +230,8 @@ func TestTimelineAScriptThatExtendsReachesWhoMissedIt(t *testing.T) {
 func TestTimelineAScriptThatExtendsTakesItsTurn(t *testing.T) {
 	// The acquire is still undecided when three masters have answered it.
 	onTimeline(t, "ok ok no ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		go w.acquire(tokenA, 10*second)
-		time.Sleep(time.Millisecond)
+		w.beginAcquire(tokenA, 10*second)
+		w.sleep(time.Millisecond)
 		began := time.Now()
 		wantReply(t, w.eval(extendIfMine, tokenA, "10000"), ":1\r\n")
 		if took := time.Since(began); took != 17*time.Millisecond {

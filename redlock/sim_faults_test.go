@@ -118,9 +118,7 @@ func cutLinks(s *simulation, r *rand.Rand) (func(), time.Duration) {
 
 func slowLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	k := s.anyLink(r)
-	k.mu.Lock()
 	delay, jitter := k.delay, k.jitter
-	k.mu.Unlock()
 	if delay > time.Millisecond {
 		return nil, 0 // it is slow already
 	}
@@ -146,8 +144,6 @@ func silenceLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 // claim reserves a master's process for one fault. A stopped process is not restarted
 // here.
 func (m *fakeMaster) claim() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.claimed {
 		return false
 	}
@@ -156,9 +152,7 @@ func (m *fakeMaster) claim() bool {
 }
 
 func (m *fakeMaster) unclaim() {
-	m.mu.Lock()
 	m.claimed = false
-	m.mu.Unlock()
 }
 
 func stopMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {

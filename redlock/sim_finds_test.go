@@ -25,8 +25,6 @@ var loseLocks = simFault{name: "lose locks", forgets: true, begin: func(s *simul
 }}
 
 func (m *fakeMaster) loseLocks() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, keys := range m.dbs {
 		maps.DeleteFunc(keys, func(key string, _ entry) bool { return key != marker.Key })
 	}
@@ -37,9 +35,7 @@ func (m *fakeMaster) loseLocks() {
 var bareDEL = simFault{name: "bare DEL", begin: func(s *simulation, _ *rand.Rand) (func(), time.Duration) {
 	s.log.note("from now on masters release whatever lock there is")
 	for _, m := range s.masters {
-		m.mu.Lock()
 		m.bareDEL = true
-		m.mu.Unlock()
 	}
 	return nil, 0
 }}

@@ -54,8 +54,7 @@ func (s *simulation) start(p *simProxy) {
 	p.runs++
 	p.links = nil
 	for i, m := range s.masters {
-		k := newLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.name), m, hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)))
-		k.world = s.world
+		k := newLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.name), m, hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)), s.world)
 		if s.trace != nil {
 			k.sent = s.trace.sends
 		}

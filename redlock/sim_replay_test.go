@@ -64,8 +64,8 @@ func TestOneLockerAndOneMasterInAWorld(t *testing.T) {
 		w := sim.NewWorld(1)
 		l := w.Loop(slog.New(slog.DiscardHandler))
 		m := newFakeMaster("m1")
-		k := newLink("p-m1", m, 1)
-		k.world, k.delay = w, time.Millisecond
+		k := newLink("p-m1", m, 1, w)
+		k.delay = time.Millisecond
 		cfg := timelineConfig()
 		cfg.Loop = l
 		cfg.Masters = []Master{{Name: m.name, Dial: k.dial}}

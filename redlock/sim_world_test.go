@@ -220,9 +220,6 @@ func newSimulation(seed uint64, o simOptions) *simulation {
 func (s *simulation) run() {
 	s.world.Run(s.play)
 	s.world.Close()
-	for _, m := range s.masters {
-		m.close()
-	}
 }
 
 // sleep waits for d of the world's time.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
@@ -81,29 +80,28 @@ func TestTimelineLargeQuestionsTakeTurns(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		large := strings.Repeat("x", ballot.Small)
 		began := time.Now()
-		results := make(chan Outcome, 3)
-		acquire := func(ctx context.Context, name, value string) {
-			results <- w.locker.Acquire(ctx, AcquireRequest{Key: []byte(name), Value: []byte(value), TTL: 10 * second})
+		acquire := func(ctx context.Context, name string) (wait func() Outcome) {
+			return begin(w, func() Outcome {
+				return w.locker.Acquire(ctx, AcquireRequest{Key: []byte(name), Value: []byte(large), TTL: 10 * second})
+			})
 		}
+		var results []func() Outcome
 		for i := range 3 {
-			go acquire(t.Context(), fmt.Sprint("lock:large:", i), large)
+			results = append(results, acquire(t.Context(), fmt.Sprint("lock:large:", i)))
 		}
-		synctest.Wait()
+		w.Settle()
 		ctx, leave := context.WithCancel(t.Context())
-		left := make(chan Outcome, 1)
-		go func() {
-			left <- w.locker.Acquire(ctx, AcquireRequest{Key: []byte("lock:left"), Value: []byte(large), TTL: 10 * second})
-		}()
-		synctest.Wait()
+		left := acquire(ctx, "lock:left")
+		w.Settle()
 		leave()
-		if o := <-left; o.Verdict == Won || time.Since(began) != 0 {
+		if o := left(); o.Verdict == Won || time.Since(began) != 0 {
 			t.Errorf("who left hears %v after %v", o.Verdict, time.Since(began))
 		}
 		if o := w.acquireKey("lock:small", tokenA); o.Verdict != Won || time.Since(began) > 10*time.Millisecond {
 			t.Errorf("a small one comes to %v after %v", o.Verdict, time.Since(began))
 		}
-		for range 3 {
-			if o := <-results; o.Verdict != Won {
+		for _, wait := range results {
+			if o := wait(); o.Verdict != Won {
 				t.Errorf("%+v", o)
 			}
 		}

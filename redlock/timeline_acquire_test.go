@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 )
@@ -195,7 +194,7 @@ func TestTimelineHeldByABareMajorityIsNotRetried(t *testing.T) {
 
 func TestTimelineARefusalAnswersAllThatWaitedForIt(t *testing.T) {
 	onTimeline(t, "no no no no no", func(t *testing.T, w *timeline) {
-		var waiting sync.WaitGroup
+		waiting := w.crew()
 		for i := range 50 {
 			waiting.Go(func() {
 				if o, _ := w.acquire(fmt.Sprintf("client number %d's own token", i), second); o.Verdict != Lost {
@@ -220,13 +219,13 @@ func TestTimelineARefusalAnswersAllThatWaitedForIt(t *testing.T) {
 
 func TestTimelineARefusalDoesNotAnswerThoseThatCameLater(t *testing.T) {
 	onTimeline(t, "no@10ms no@10ms no@10ms no@10ms no@10ms", func(t *testing.T, w *timeline) {
-		var first sync.WaitGroup
+		first := w.crew()
 		first.Go(func() {
 			if o, _ := w.acquire(tokenA, second); o.Verdict != Lost {
 				t.Errorf("first: %v", o.Verdict)
 			}
 		})
-		time.Sleep(5 * time.Millisecond) // the masters have refused, and their answers are on the way
+		w.sleep(5 * time.Millisecond) // the masters have refused, and their answers are on the way
 		for _, m := range w.masters {
 			m.remove(key)
 		}
@@ -254,8 +253,7 @@ func TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing(t *testing.T) {
 	for _, script := range []string{"ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", "ok@1ms ok@2ms ok@9ms ok@9ms ok@12ms", "ok@9ms ok@9ms no no hang"} {
 		t.Run(script, func(t *testing.T) {
 			onTimelineWith(t, cfg, script, func(t *testing.T, w *timeline) {
-				ctx, cancel := context.WithTimeout(context.Background(), 4*time.Millisecond)
-				defer cancel()
+				ctx := w.goneAfter(4 * time.Millisecond)
 				o := w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 10 * second})
 				if o.Verdict != NoQuorum {
 					t.Errorf("a client that has gone hears %v", o.Verdict)
@@ -300,8 +298,7 @@ func TestTimelineAClientThatGoesLateHoldsNothingForEver(t *testing.T) {
 	for _, script := range []string{"ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", "ok@5ms ok@5ms ok@5ms hang ok@30ms"} {
 		t.Run(script, func(t *testing.T) {
 			onTimeline(t, script, func(t *testing.T, w *timeline) {
-				ctx, cancel := context.WithTimeout(context.Background(), 7*time.Millisecond)
-				defer cancel()
+				ctx := w.goneAfter(7 * time.Millisecond)
 				if o := w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA)}); o.Verdict == Won {
 					t.Errorf("won by a client that has gone")
 				}
@@ -354,7 +351,7 @@ func TestTimelineWhatIsOwedByHungMastersIsNotWaitedFor(t *testing.T) {
 	onTimeline(t, "hang hang hang ok ok", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, NoQuorum, timeout)
-		time.Sleep(time.Millisecond)
+		w.sleep(time.Millisecond)
 		o, took = w.acquire(tokenB, 10*second)
 		w.wantVerdict(o, took, NoQuorum, 0)
 	})

@@ -2,10 +2,8 @@ package redlock
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"redlock-proxy/redlock/marker"
@@ -39,17 +37,12 @@ func (w *timeline) forget(masters ...int) {
 }
 
 // settle waits until connections are back and masters are checked.
-func (w *timeline) settle() { time.Sleep(5 * second) }
+func (w *timeline) settle() { w.sleep(5 * second) }
 
 // newcomers makes masters that no Locker has seen, and a Locker over them.
 func newcomers(t *testing.T, n int, cfg Config, test func(w *timeline, l *Locker)) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newTimeline(t)
-		for i := range n {
-			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
-		}
+	inWorld(t, n, func(t *testing.T, w *timeline) {
 		w.locker, w.links = w.dial("p", cfg)
-		defer w.close()
 		test(w, w.locker)
 	})
 }
@@ -58,12 +51,12 @@ func TestTimelineANewSetBeginsInQuarantine(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.New = false
 	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
-		time.Sleep(20 * second)
+		w.sleep(20 * second)
 		o, _ := w.acquire(tokenA, second)
 		if o.Verdict != NoQuorum || o.Quarantined != 5 || l.Status().Ready() {
 			t.Errorf("after 20 s: %+v", o)
 		}
-		time.Sleep(12 * second)
+		w.sleep(12 * second)
 		w.mustAcquire(tokenA, second)
 	})
 }
@@ -80,14 +73,14 @@ func TestTimelineASetThatEverybodyFlushedIsReplacedByOneInQuarantine(t *testing.
 		fresh, _ := w.dial("fresh", cfg)
 		w.others = append(w.others, fresh)
 		for range 30 {
-			time.Sleep(second / 2)
+			w.sleep(second / 2)
 			for _, l := range []*Locker{fresh, w.locker} {
 				if o := l.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenB), TTL: second}); o.Verdict == Won {
 					t.Fatal("a second client has the lock")
 				}
 			}
 		}
-		time.Sleep(30 * second)
+		w.sleep(30 * second)
 		w.wantStandings(fresh, "CCCCC")
 		w.wantStandings(w.locker, "CCCCC")
 	})
@@ -100,18 +93,16 @@ func TestTimelineASetThatBeganAnewTakesOverItsOtherDatabases(t *testing.T) {
 			t.Fatal(o.Verdict)
 		}
 		for _, m := range w.masters {
-			m.mu.Lock()
 			delete(m.dbs, 0)
-			m.mu.Unlock()
 		}
 		cfg := timelineConfig()
 		cfg.New = false
 		fresh, _ := w.dial("fresh", cfg)
 		w.others = append(w.others, fresh)
 		r.Value, r.Key = []byte(tokenB), []byte("lock:another")
-		time.Sleep(second)
+		w.sleep(second)
 		fresh.Acquire(t.Context(), r)
-		time.Sleep(70 * second)
+		w.sleep(70 * second)
 		for _, l := range []*Locker{fresh, w.locker} {
 			if o := l.Acquire(t.Context(), r); o.Verdict == NoQuorum {
 				t.Errorf("%+v", o)
@@ -131,16 +122,14 @@ func TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime(t *testing.T) {
 		}
 		w.locker.Close(t.Context()) // nobody is left who remembers
 		for _, m := range w.masters {
-			m.mu.Lock()
 			delete(m.dbs, 3)
-			m.mu.Unlock()
 		}
 		fresh := w.another(timelineConfig())
 		for range 10 {
 			if v := acquire(fresh, tokenB); v == Won {
 				t.Fatal("a second client has the lock")
 			}
-			time.Sleep(second)
+			w.sleep(second)
 		}
 	})
 }
@@ -167,7 +156,7 @@ func TestTimelineANewSetSaysThatItIsNew(t *testing.T) {
 				t.Errorf("another process says %v", got)
 			}
 		}
-		time.Sleep(35 * second)
+		w.sleep(35 * second)
 		w.mustAcquire(tokenA, second)
 		w.forget(0, 1, 2, 3, 4)
 		w.settle()
@@ -199,7 +188,7 @@ func TestTimelineTheOperatorCanSayLaterThatASetIsNew(t *testing.T) {
 		w.wantStandings(another, "QQQQQ")
 	})
 	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
-		time.Sleep(40 * second)
+		w.sleep(40 * second)
 		w.mustAcquire(tokenA, second)
 		w.forget(0, 1, 2, 3, 4)
 		w.settle()
@@ -244,15 +233,10 @@ func TestTimelineANewSetNeedsAllItsMasters(t *testing.T) {
 		w.settle()
 		w.wantStandings(l, "CCCCC")
 	})
-	synctest.Test(t, func(t *testing.T) {
-		w := newTimeline(t)
-		for i := range 5 {
-			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
-		}
+	inWorld(t, 5, func(t *testing.T, w *timeline) {
 		w.masters[3].kill()
 		w.locker, w.links = w.dial("p", cfg)
-		defer w.close()
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		if status := w.locker.Status(); status.Set != "" || !strings.Contains(status.Reason, "m4 has not been reached") {
 			t.Errorf("%+v", status)
 		}
@@ -294,7 +278,7 @@ func TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded(t *testing.T
 				fresh := w.another(timelineConfig())
 				w.settle()
 				w.wantStandings(fresh, "QQQCC")
-				time.Sleep(time.Minute)
+				w.sleep(time.Minute)
 				w.wantStandings(w.locker, "CCCCC")
 				w.wantStandings(fresh, "CCCCC")
 				if o, _ := w.acquire(tokenB, 10*second); o.Verdict != Won {
@@ -328,9 +312,7 @@ func TestTimelineEveryDatabaseHasItsMarker(t *testing.T) {
 			t.Fatal(v)
 		}
 		for _, m := range w.masters[:3] {
-			m.mu.Lock()
 			delete(m.dbs, 3)
-			m.mu.Unlock()
 		}
 		if v := acquire(tokenB); v != NoQuorum {
 			t.Errorf("after FLUSHDB in database 3: %v", v)
@@ -359,13 +341,13 @@ func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
 	}
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 40*second)
-		time.Sleep(10 * time.Millisecond)
+		w.sleep(10 * time.Millisecond)
 		longest(w, 40*second)
 		o := w.locker.Extend(context.Background(), ExtendRequest{Key: []byte(key), TTL: 50 * second})
 		if o.Verdict != Won {
 			t.Fatalf("%+v", o)
 		}
-		time.Sleep(10 * time.Millisecond)
+		w.sleep(10 * time.Millisecond)
 		longest(w, 50*second)
 		w.release()
 		o = w.locker.Run(context.Background(), RunRequest{Keys: [][]byte{[]byte(key)}, Args: [][]byte{
@@ -409,7 +391,7 @@ func TestTimelineAProcessThatHasJustStartedWatchesTheClocksFirst(t *testing.T) {
 		cfg.New = false
 		fresh, _ := w.dial("fresh", cfg)
 		w.others = append(w.others, fresh)
-		time.Sleep(second)
+		w.sleep(second)
 		w.wantStandings(fresh, "UUUUU")
 		w.settle()
 		w.wantStandings(fresh, "CCCCC")

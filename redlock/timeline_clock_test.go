@@ -36,7 +36,7 @@ func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
 			return l.Acquire(t.Context(), AcquireRequest{DB: 3, Key: []byte(key), Value: []byte(value), TTL: 25 * second}).Verdict
 		}
 		acquire(other, "the first use of the database")
-		time.Sleep(30 * second)
+		w.sleep(30 * second)
 		if v := acquire(other, tokenA); v != Won {
 			t.Fatal(v)
 		}
@@ -45,9 +45,7 @@ func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
 			m.jump(time.Minute)
 		}
 		for _, m := range w.masters[3:] { // where it has been lost
-			m.mu.Lock()
 			delete(m.dbs[3], key)
-			m.mu.Unlock()
 		}
 		w.settle()
 		fresh := w.another(timelineConfig())
@@ -56,9 +54,9 @@ func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
 			if v := acquire(fresh, tokenB); v == Won {
 				t.Fatal("a second client has the lock")
 			}
-			time.Sleep(second)
+			w.sleep(second)
 		}
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		if v := acquire(fresh, tokenB); v != Won {
 			t.Errorf("after the quarantine: %v", v)
 		}
@@ -70,7 +68,7 @@ func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
 		// Between two checks it is less than the allowed drift.
 		for range 100 {
 			w.masters[0].jump(1200 * time.Microsecond)
-			time.Sleep(100 * time.Millisecond)
+			w.sleep(100 * time.Millisecond)
 		}
 		w.settle()
 		w.wantStandings(w.locker, "QCCCC")
@@ -98,7 +96,7 @@ func TestTimelineAClockThatIsPutRightDoesNotLockItsMasterOut(t *testing.T) {
 		if left := time.Until(until); left <= 0 || left > 31*second {
 			t.Errorf("it votes again in %v", left)
 		}
-		time.Sleep(32 * second)
+		w.sleep(32 * second)
 		w.wantStandings(w.locker, "CCCCC")
 	})
 }
@@ -108,17 +106,17 @@ func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
 		w.forget(0)
-		time.Sleep(25 * second)
+		w.sleep(25 * second)
 		w.wantStandings(w.locker, "QCCCC")
 		w.masters[0].jump(-20 * second)
 		for range 240 {
-			time.Sleep(second / 10)
+			w.sleep(second / 10)
 			m := w.locker.Status().Masters[0]
 			if m.State != roster.Quarantined || m.Until.Before(time.Now()) || m.Until.After(time.Now().Add(31*second)) {
 				t.Fatalf("%+v at %v", m, time.Now())
 			}
 		}
-		time.Sleep(2 * second)
+		w.sleep(2 * second)
 		w.wantStandings(w.locker, "CCCCC")
 	})
 }
@@ -185,7 +183,7 @@ func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
 				for _, k := range w.links {
 					k.setDelay(time.Millisecond, 0)
 				}
-				time.AfterFunc(time.Millisecond/2, func() { // the questions are under way
+				w.After(time.Millisecond/2, func() { // the questions are under way
 					slept.Add(int64(time.Hour))
 					for _, m := range w.masters {
 						m.jump(time.Hour)

@@ -1,9 +1,7 @@
 package redlock
 
 import (
-	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"redlock-proxy/redlock/marker"
@@ -18,8 +16,6 @@ func acquireIn(t *testing.T, l *Locker, db int, value string) Verdict {
 
 // flushDB empties one database.
 func (m *fakeMaster) flushDB(db int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	delete(m.dbs, db)
 }
 
@@ -63,7 +59,7 @@ func TestTimelineADatabaseIsUsedWhileAMasterIsAway(t *testing.T) {
 			t.Errorf("the first lock in database 3: %v", v)
 		}
 		w.masters[4].restart(true)
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 	})
 }
@@ -81,7 +77,7 @@ func TestTimelineADatabaseThatNobodyUsesIsRestartedWithTheOthers(t *testing.T) {
 				w.locker.Close(t.Context())
 				for i := range w.masters {
 					w.restart(remembers, i)
-					time.Sleep(time.Minute)
+					w.sleep(time.Minute)
 				}
 				if v := acquireIn(t, fresh, 3, tokenB); v != Won {
 					t.Errorf("a lock in database 3: %v, %+v", v, fresh.Status())
@@ -98,20 +94,15 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 	const delay = 400 * time.Millisecond
 	cfg := timelineConfig()
 	cfg.New = true
-	synctest.Test(t, func(t *testing.T) {
-		w := newTimeline(t)
-		for i := range 5 {
-			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
-		}
-		defer w.close()
+	inWorld(t, 5, func(t *testing.T, w *timeline) {
 		const ms = time.Millisecond
 		w.locker, w.links = w.dial("slow", cfg, 20*ms, 0, 0, 0, delay)
 		// This is the time to dial, to identify the server, and to see that it has no
 		// marker. Then both have seen that there is none anywhere, and the first is quicker.
-		time.Sleep(5*delay - 3*ms)
+		w.sleep(5*delay - 3*ms)
 		first, _ := w.dial("first", cfg, ms, ms, ms, ms, ms)
 		w.others = append(w.others, first)
-		time.Sleep(delay / 2)
+		w.sleep(delay / 2)
 		if v := acquireIn(t, first, 0, tokenA); v != Won {
 			t.Fatalf("the first lock: %v %+v", v, first.Status())
 		}
@@ -123,7 +114,7 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 			if v := acquireIn(t, first, 0, tokenB); v == Won {
 				t.Fatal("a second client has the lock")
 			}
-			time.Sleep(100 * time.Millisecond)
+			w.sleep(100 * time.Millisecond)
 		}
 	})
 }
@@ -149,7 +140,7 @@ func TestTimelineAFlushConcernsItsDatabase(t *testing.T) {
 			t.Errorf("a lock in another: %v", v)
 		}
 		w.flushDBs(0)
-		time.Sleep(10 * time.Minute)
+		w.sleep(10 * time.Minute)
 		for _, db := range []int{0, 3, 7} {
 			if v := acquireIn(t, w.locker, db, tokenA); v != Won {
 				t.Errorf("a lock in database %d afterwards: %v", db, v)
@@ -170,7 +161,7 @@ func TestTimelineDatabasesThatWereSwappedDoNotVote(t *testing.T) {
 			}
 			w.settle()
 			w.wantStandings(w.locker, "QQQQQ")
-			time.Sleep(2 * time.Minute)
+			w.sleep(2 * time.Minute)
 			w.wantStandings(w.locker, "CCCCC")
 		})
 	}
@@ -178,9 +169,7 @@ func TestTimelineDatabasesThatWereSwappedDoNotVote(t *testing.T) {
 
 func (w *timeline) swapDBs(one, other int) {
 	for _, m := range w.masters {
-		m.mu.Lock()
 		m.dbs[one], m.dbs[other] = m.dbs[other], m.dbs[one]
-		m.mu.Unlock()
 	}
 }
 
@@ -196,7 +185,7 @@ func TestTimelineDatabasesThatWereSwappedBackDoNotVote(t *testing.T) {
 					w.flushDBs(dbs[1])
 				}
 				w.swapDBs(dbs[0], dbs[1])
-				time.Sleep(2 * time.Minute)
+				w.sleep(2 * time.Minute)
 				if v := acquireIn(t, w.locker, dbs[0], tokenA); v != Won {
 					t.Fatalf("databases %v were swapped long ago: %v, %+v", dbs, v, w.locker.Status())
 				}
@@ -204,7 +193,7 @@ func TestTimelineDatabasesThatWereSwappedBackDoNotVote(t *testing.T) {
 				if v := acquireIn(t, w.locker, dbs[0], tokenB); v != NoQuorum {
 					t.Errorf("databases %v were swapped back (%s): %v", dbs, before, v)
 				}
-				time.Sleep(2 * time.Minute)
+				w.sleep(2 * time.Minute)
 				w.wantStandings(w.locker, "CCCCC")
 			})
 		}

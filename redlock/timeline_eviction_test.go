@@ -3,7 +3,6 @@ package redlock
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // A master that may evict locks does not vote (master/eviction.go). When that ends, it is in
@@ -12,7 +11,7 @@ func TestTimelineAMasterThatMayEvictLocksDoesNotVote(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
 		w.masters[0].configure("volatile-lru")
-		time.Sleep(11 * second)
+		w.sleep(11 * second)
 		w.wantStandings(w.locker, "BCC")
 		if reason := w.locker.Status().Masters[0].Reason; !strings.Contains(reason, "volatile-lru") || !strings.Contains(reason, "set noeviction") {
 			t.Errorf("it is told as %q", reason)
@@ -22,10 +21,10 @@ func TestTimelineAMasterThatMayEvictLocksDoesNotVote(t *testing.T) {
 		w.wantStandings(fresh, "BCC")
 		w.mustAcquire(tokenA, second)
 		w.masters[0].configure("noeviction")
-		time.Sleep(11 * second)
+		w.sleep(11 * second)
 		w.wantStandings(w.locker, "QCC")
 		w.wantStandings(fresh, "QCC")
-		time.Sleep(30 * second)
+		w.sleep(30 * second)
 		w.wantStandings(w.locker, "CCC")
 		w.wantStandings(fresh, "CCC")
 	})

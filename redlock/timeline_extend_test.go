@@ -126,8 +126,8 @@ func TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes(t *testing.T) {
 		// One client holds the constant value on masters 1, 2 and 5; another's try
 		// is granted on 3 and 4 and about to be undone when the first extends.
 		w.put("1 1 - - 1", 200*time.Millisecond)
-		go w.acquire(short, 200*time.Millisecond)
-		time.Sleep(500 * time.Microsecond)
+		w.beginAcquire(short, 200*time.Millisecond)
+		w.sleep(500 * time.Microsecond)
 		o, _ := w.extend(second)
 		w.elapse(300 * time.Millisecond)
 		held := 0
@@ -237,17 +237,17 @@ func TestTimelineAnExtensionDoesNotCountVotesThatAreAboutToBeUndone(t *testing.T
 }
 
 // Another client's acquire waits for slow masters until its time is over. The extension waits for the
-// acquire, and then for the masters. Three of these answer at one moment, so the order is a World's.
+// acquire, and then for the masters.
 func TestTimelineAnExtensionTakesItsTurn(t *testing.T) {
-	onWorldTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", 10*second)
-		_, ended := w.begin(tokenB)
+		other := w.beginAcquire(tokenB, 10*second)
 		w.sleep(time.Millisecond / 2)
 		w.play("ok ok ok ok ok")
 		if o, _ := w.extend(10 * second); o.Verdict != Won {
 			t.Errorf("%v", o.Verdict)
 		}
-		w.loop.Join(ended)
+		other()
 	})
 }
 
@@ -274,8 +274,8 @@ func TestTimelineAConditionIsTheMastersToJudge(t *testing.T) {
 
 func TestTimelineALockWithoutTTLIsPermanentOnlyOnceItIsWon(t *testing.T) {
 	onTimeline(t, "ok ok ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		go w.acquire(tokenA, 0)
-		time.Sleep(5 * time.Millisecond)
+		w.beginAcquire(tokenA, 0)
+		w.sleep(5 * time.Millisecond)
 		w.wantTTLs(29995*time.Millisecond, 29995*time.Millisecond, 29995*time.Millisecond, 29995*time.Millisecond, 29995*time.Millisecond)
 		w.elapse(0)
 		w.wantTTLs(-1, -1, -1, -1, -1)
@@ -298,20 +298,8 @@ func TestTimelineALockWithoutTTLIsPermanentOnlyOnceItIsWon(t *testing.T) {
 func TestTimelineALargeLockWithoutTTLIsWon(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		for range 2 {
-			won := make(chan Verdict, 1)
 			value := strings.Repeat("v", 64<<10)
-			go func() {
-				o, _ := w.acquire(value, 0)
-				won <- o.Verdict
-			}()
-			select {
-			case v := <-won:
-				if v != Won {
-					t.Fatal(v)
-				}
-			case <-time.After(10 * second):
-				t.Fatal("it waits for itself")
-			}
+			w.mustAcquire(value, 0) // else it waits for itself
 			w.wantTTLs(-1, -1, -1, -1, -1)
 			w.locker.Release(context.Background(), ReleaseRequest{Key: []byte(key), Value: []byte(value)})
 			w.elapse(second)
@@ -336,8 +324,8 @@ func TestTimelineAStrayCopyOfALockWithoutTTLIsNotForEver(t *testing.T) {
 func TestTimelineALockThatCannotBeMadePermanentIsNotWon(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		for _, m := range w.masters[2:] {
-			time.AfterFunc(500*time.Microsecond, func() { m.refuse("BUSY") })
-			time.AfterFunc(100*time.Millisecond, func() { m.refuse("") })
+			w.After(500*time.Microsecond, func() { m.refuse("BUSY") })
+			w.After(100*time.Millisecond, func() { m.refuse("") })
 		}
 		if o, _ := w.acquire(tokenA, 0); o.Verdict == Won {
 			t.Errorf("%v", o.Verdict)

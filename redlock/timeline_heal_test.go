@@ -113,9 +113,7 @@ func onHealingWith(t *testing.T, cfg Config, test func(t *testing.T, w *timeline
 	t.Helper()
 	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.elapse(healed)
-		w.mu.Lock()
 		w.log = nil
-		w.mu.Unlock()
 		test(t, w)
 	})
 }

@@ -32,19 +32,19 @@ func TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut(t *testing.T)
 				for _, i := range row.dead {
 					w.masters[i].kill()
 				}
-				time.Sleep(second)
+				w.sleep(second)
 				w.restart(row.remembers, 0)
 				w.masters[0].remove(key)
 				began := time.Now()
-				time.Sleep(time.Minute)
+				w.sleep(time.Minute)
 				w.wantStandings(w.locker, row.want)
 				for time.Since(began) < 9*time.Minute { // as long as the lock may live
 					if o, _ := w.acquire(tokenB, second); o.Verdict == Won {
 						t.Fatalf("a second client after %v: %+v", time.Since(began), o)
 					}
-					time.Sleep(30 * second)
+					w.sleep(30 * second)
 				}
-				time.Sleep(2 * time.Minute)
+				w.sleep(2 * time.Minute)
 				if w.standings(w.locker)[0] != 'C' {
 					t.Fatalf("it does not vote after %v: %+v", time.Since(began), w.locker.Status())
 				}
@@ -67,9 +67,9 @@ func TestTimelineAnUnknownMasterIsTakenForNew(t *testing.T) {
 				w.restart(remembers, 0)
 				w.masters[0].remove(key)
 				fresh := w.started(w.masters...)
-				time.Sleep(9 * time.Minute)
+				w.sleep(9 * time.Minute)
 				w.wantStandings(fresh, "QCA")
-				time.Sleep(3 * time.Minute)
+				w.sleep(3 * time.Minute)
 				w.wantStandings(fresh, "CCA")
 			})
 		})
@@ -82,11 +82,11 @@ func TestTimelineALongRestartWaitsForNobody(t *testing.T) {
 		w.settle()
 		w.masters[2].kill()
 		w.masters[0].kill()
-		time.Sleep(3 * 30 * second)
+		w.sleep(3 * 30 * second)
 		w.masters[0].restart(true)
-		time.Sleep(9 * time.Minute)
+		w.sleep(9 * time.Minute)
 		w.wantStandings(w.locker, "QCA")
-		time.Sleep(3 * time.Minute)
+		w.sleep(3 * time.Minute)
 		w.wantStandings(w.locker, "CCA")
 	})
 }
@@ -99,13 +99,13 @@ func TestTimelineADeadMasterIsReplacedWhenTheOthersVote(t *testing.T) {
 		w.mustAcquire(tokenA, 20*second)
 		w.masters[2].kill()
 		w.restart(false, 0)
-		time.Sleep(40 * second)
+		w.sleep(40 * second)
 		w.wantStandings(w.locker, "QCA")
 		cfg := w.withMaster(w.locker, 2, "m4")
 		if err := w.locker.Reload(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), "m1 does not vote") {
 			t.Fatal(err)
 		}
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		if err := w.locker.Reload(context.Background(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestTimelineADeadMasterIsReplacedWhenTheOthersVote(t *testing.T) {
 		w.settle()
 		w.wantStandings(w.locker, "CCQ")
 		w.wantStandings(old, "CCB")
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(w.locker, "CCC")
 		w.mustAcquire(tokenB, second)
 	})
@@ -138,7 +138,7 @@ func TestTimelineTheLongestQuarantineEndsEarlyWhereOthersCanTell(t *testing.T) {
 		w.settle()
 		w.masters[2].stop()
 		w.restart(false, 0)
-		time.Sleep(40 * second)
+		w.sleep(40 * second)
 		if left := time.Until(w.locker.Status().Masters[0].Until); left < 8*time.Minute {
 			t.Errorf("it votes again in %v, and nobody can tell what it forgot", left)
 		}
@@ -147,7 +147,7 @@ func TestTimelineTheLongestQuarantineEndsEarlyWhereOthersCanTell(t *testing.T) {
 		if left := time.Until(w.locker.Status().Masters[0].Until); left > 30*second {
 			t.Errorf("it votes again in %v", left)
 		}
-		time.Sleep(30 * second)
+		w.sleep(30 * second)
 		w.wantStandings(w.locker, "CCC")
 	})
 }

@@ -26,18 +26,16 @@ func TestTimelineTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
 				k.silence()
 			}
 		}
-		verdict := make(chan Verdict)
-		go func() {
-			r := AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 2 * time.Minute}
-			verdict <- slow.Acquire(t.Context(), r).Verdict
-		}()
-		time.Sleep(2 * time.Millisecond)
+		first := begin(w, func() Outcome {
+			return slow.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 2 * time.Minute})
+		})
+		w.sleep(2 * time.Millisecond)
 		w.restart(false, 4)
-		if v := <-verdict; v != Won {
-			t.Fatalf("the first client: %v", v)
+		if o := first(); o.Verdict != Won {
+			t.Fatalf("the first client: %v", o.Verdict)
 		}
 		for range 100 {
-			time.Sleep(second)
+			w.sleep(second)
 			if o, _ := w.acquire(tokenB, second); o.Verdict == Won {
 				t.Fatal("a second client has the lock")
 			}
@@ -69,7 +67,7 @@ func TestTimelineALongerTTLIsOnRecordInDatabase0(t *testing.T) {
 func (w *timeline) quarantineOf(master int) time.Duration {
 	w.t.Helper()
 	w.restart(true, master)
-	time.Sleep(3 * second)
+	w.sleep(3 * second)
 	m, ok := marker.Parse(w.masters[master].value(marker.Key))
 	if !ok || m.Since == 0 {
 		w.t.Fatalf("it is not in quarantine: %+v", m)
@@ -85,7 +83,7 @@ func TestTimelineTheLongestTTLGoesDown(t *testing.T) {
 		w.release()
 		other := w.another(timelineConfig())
 		for n := range 80 {
-			time.Sleep(10 * second)
+			w.sleep(10 * second)
 			l := []*Locker{w.locker, other}[n%2]
 			r := AcquireRequest{DB: n % 2 * 3, Key: []byte("lock:" + string(rune('a'+n))), Value: []byte(tokenB), TTL: 40 * second}
 			if o := l.Acquire(t.Context(), r); o.Verdict != Won {
@@ -95,15 +93,15 @@ func TestTimelineTheLongestTTLGoesDown(t *testing.T) {
 				if q := w.quarantineOf(0); q != 8*time.Minute {
 					t.Errorf("while the long one may live, a quarantine lasts %v", q)
 				}
-				time.Sleep(5 * time.Minute)
+				w.sleep(5 * time.Minute)
 			}
 		}
-		time.Sleep(2 * time.Minute)
+		w.sleep(2 * time.Minute)
 		if q := w.quarantineOf(1); q > 40*second {
 			t.Errorf("long after it has ended, a quarantine lasts %v", q)
 		}
 		w.another(timelineConfig())
-		time.Sleep(5 * time.Minute)
+		w.sleep(5 * time.Minute)
 		if q := w.quarantineOf(2); q > 40*second {
 			t.Errorf("with a process that has just started, a quarantine lasts %v", q)
 		}
@@ -116,7 +114,7 @@ func TestTimelineTheLongestTTLIsKeptWhileALockMayLive(t *testing.T) {
 		began := time.Now()
 		w.mustAcquire(tokenA, 2*time.Minute)
 		for time.Since(began) < 10*time.Minute {
-			time.Sleep(20 * second)
+			w.sleep(20 * second)
 			// The longest TTL is granted again and again.
 			r := AcquireRequest{Key: []byte("lock:" + time.Since(began).String()), Value: []byte(tokenB), TTL: 2 * time.Minute}
 			if o := w.locker.Acquire(t.Context(), r); o.Verdict != Won {

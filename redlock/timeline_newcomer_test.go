@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ func (w *timeline) started(servers ...*fakeMaster) *Locker {
 	cfg := timelineConfig()
 	cfg.New, cfg.Loop = false, w.loop
 	for i, m := range servers {
-		k := newLink("started-"+m.name, m, uint64(i))
+		k := newLink("started-"+m.name, m, uint64(i), w.World)
 		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
 	}
 	l, err := New(cfg)
@@ -34,13 +33,8 @@ func (w *timeline) started(servers ...*fakeMaster) *Locker {
 // newcomer makes a server that nobody knows, empty or with a copy of another one's data.
 func (w *timeline) newcomer(name string, copied *fakeMaster) *fakeMaster {
 	m := newFakeMaster(name)
-	w.t.Cleanup(m.close)
 	if copied != nil {
-		copied.mu.Lock()
-		for db, keys := range copied.dbs {
-			m.dbs[db] = maps.Clone(keys)
-		}
-		copied.mu.Unlock()
+		m.dbs = copied.copied()
 	}
 	return m
 }
@@ -62,7 +56,7 @@ func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *te
 					if time.Since(began) > 12*time.Minute {
 						t.Fatalf("it never votes: %+v", fresh.Status())
 					}
-					time.Sleep(50 * time.Millisecond)
+					w.sleep(50 * time.Millisecond)
 					if w.locker.Status().Masters[2].State == roster.Voting && fresh.Status().Masters[2].State == roster.Voting {
 						t.Fatal("two servers vote in one place")
 					}
@@ -107,7 +101,7 @@ func TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload(t *testing.T) 
 			t.Fatal(err)
 		}
 		fresh := w.started(w.masters[0], w.masters[1], w.newcomer("m7", nil))
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(w.locker, "CCC")
 		w.wantStandings(fresh, "CCU")
 		if reason := fresh.Status().Masters[2].Reason; !strings.Contains(reason, "reload this proxy with the present list") {
@@ -125,7 +119,7 @@ func TestTimelineAMasterThatSomebodyKnowsIsNoNewcomer(t *testing.T) {
 		w.masters[1].kill()
 		w.masters[1].restart(true)
 		fresh := w.started(w.masters...)
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		for _, l := range []*Locker{w.locker, fresh} {
 			w.wantStandings(l, "CCCCC")
 			if epoch := l.Status().Epoch; epoch != 1 {
@@ -152,11 +146,11 @@ func TestTimelineMastersThatNobodyKnowsVoteAgain(t *testing.T) {
 				w.locker.Close(t.Context())
 				restart(w)
 				one, other := w.started(w.masters...), w.started(w.masters...)
-				time.Sleep(time.Minute) // nobody remembers where all are with theirs
+				w.sleep(time.Minute) // nobody remembers where all are with theirs
 				if want := map[bool]string{true: "CCCCC", false: "Q"}[name == "all with theirs"]; !strings.Contains(w.standings(one), want) {
 					t.Errorf("the masters stand %s", w.standings(one))
 				}
-				time.Sleep(11 * time.Minute)
+				w.sleep(11 * time.Minute)
 				w.wantStandings(one, "CCCCC")
 				w.wantStandings(other, "CCCCC")
 			})
@@ -179,12 +173,12 @@ func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 		w.locker.Close(t.Context())
 		w.restart(true, 2)
 		fresh := w.started(w.masters...)
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		w.masters[2].kill()
 		w.masters[2].restart(true)
 		w.masters[2].put(marker.Key, old, 0)
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		if epoch := fresh.Status().Epoch; epoch != 3 {
 			t.Errorf("epoch %d", epoch)

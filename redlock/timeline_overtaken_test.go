@@ -68,11 +68,10 @@ func TestTimelineADELThatWasOvertakenDeletesWhatItMet(t *testing.T) {
 		w.put("A A A A A", time.Minute)
 		w.overtake()
 		w.play("ok mute mute mute mute")
-		ended := make(chan Outcome)
-		go func() { ended <- byDEL(w.locker) }()
+		ended := begin(w, func() Outcome { return byDEL(w.locker) })
 		w.elapse(timeout + time.Millisecond)
 		w.hearAgain()
-		if o := <-ended; o.Verdict != Won || string(o.Value) != tokenA {
+		if o := ended(); o.Verdict != Won || string(o.Value) != tokenA {
 			t.Errorf("%+v", o)
 		}
 		w.elapse(0)

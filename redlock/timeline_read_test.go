@@ -103,7 +103,7 @@ func TestTimelineAtMostOneOfRacingSwapsWins(t *testing.T) {
 			for i, k := range w.links {
 				k.setDelay(time.Duration(hash(uint64(order), uint64(i))%20)*time.Millisecond, 0)
 			}
-			var racing sync.WaitGroup
+			racing := w.crew()
 			var mu sync.Mutex
 			winners := 0
 			for i, l := range proxies {
@@ -143,7 +143,7 @@ func TestTimelineARaceOfSwapsLeavesOneValue(t *testing.T) {
 					k.setDelay(time.Duration(hash(uint64(order), uint64(i), uint64(j))%20)*time.Millisecond, 0)
 				}
 			}
-			var racing sync.WaitGroup
+			racing := w.crew()
 			var won atomic.Int32
 			for i, l := range racers {
 				racing.Go(func() {
@@ -226,8 +226,8 @@ func TestTimelineASwapHasACopyMendedThatDiffers(t *testing.T) {
 
 func TestTimelineASwapTakesItsTurnWithAcquires(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		go w.acquire(tokenA, 10*second)
-		time.Sleep(time.Millisecond)
+		w.beginAcquire(tokenA, 10*second)
+		w.sleep(time.Millisecond)
 		began := time.Now()
 		if o := w.swap(w.locker, tokenB); string(o.Value) != tokenA {
 			t.Errorf("%v %q", o.Verdict, o.Value)

@@ -57,9 +57,7 @@ func TestTimelineGETDELAnswersWhatItDeletes(t *testing.T) {
 func TestTimelineGETDELLeavesAKeyThatIsNoString(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		for _, m := range w.masters {
-			m.mu.Lock()
 			m.store(0, []byte(key), entry{value: tokenA, isList: true})
-			m.mu.Unlock()
 		}
 		if o := w.locker.Release(t.Context(), ReleaseRequest{Key: []byte(key), Get: true}); o.Verdict != Won || o.Err != wrongType {
 			t.Errorf("%+v", o)

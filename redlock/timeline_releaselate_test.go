@@ -35,11 +35,10 @@ func TestTimelineADELSparesALockThatCameAfterIt(t *testing.T) {
 			cfg.Retry.Count = row.tries
 			onTimelineWith(t, cfg, "ok ok ok mute mute", func(t *testing.T, w *timeline) {
 				w.put("A A B A -", row.ends)
-				ended := make(chan Outcome)
-				go func() { ended <- byDEL(w.locker) }()
+				ended := begin(w, func() Outcome { return byDEL(w.locker) })
 				row.taken(w)
 				w.put("C C C - C", time.Minute)
-				if o := <-ended; o.Verdict != NoQuorum {
+				if o := ended(); o.Verdict != NoQuorum {
 					t.Errorf("%+v", o)
 				}
 				w.hearAgain()
@@ -78,11 +77,10 @@ func TestTimelineADELDeletesACounterThatGoesOn(t *testing.T) {
 	} {
 		t.Run(row.is+" "+row.becomes, func(t *testing.T) {
 			onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", func(t *testing.T, w *timeline) {
-				became := make(chan Outcome)
 				for _, m := range w.masters {
 					m.put(key, row.is, time.Minute)
 				}
-				go func() { became <- byDEL(w.locker) }()
+				became := begin(w, func() Outcome { return byDEL(w.locker) })
 				w.elapse(time.Millisecond) // the look has been executed
 				for _, m := range w.masters {
 					if row.becomes == "-" {
@@ -91,7 +89,7 @@ func TestTimelineADELDeletesACounterThatGoesOn(t *testing.T) {
 						m.put(key, row.becomes, time.Minute)
 					}
 				}
-				if o := <-became; o.Verdict != row.verdict {
+				if o := became(); o.Verdict != row.verdict {
 					t.Errorf("%+v", o)
 				}
 				w.elapse(0)
@@ -107,14 +105,14 @@ func TestTimelineADELThatHasDeletedACounterLooksNoMore(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.Retry = Retry{Count: 1}
 	onTimelineWith(t, cfg, "ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", func(t *testing.T, w *timeline) {
-		deleted := make(chan Outcome)
+		var deleted func() Outcome
 		for n, until := range []time.Duration{0, time.Millisecond, 11 * time.Millisecond} { // after each look
 			w.elapse(until)
 			for _, m := range w.masters {
 				m.put(key, strconv.Itoa(n+1), time.Minute)
 			}
 			if n == 0 {
-				go func() { deleted <- byDEL(w.locker) }()
+				deleted = begin(w, func() Outcome { return byDEL(w.locker) })
 			}
 		}
 		for w.masters[0].value(key) != "" {
@@ -123,7 +121,7 @@ func TestTimelineADELThatHasDeletedACounterLooksNoMore(t *testing.T) {
 		for _, m := range w.masters {
 			m.put(key, "1", time.Minute)
 		}
-		if o := <-deleted; o.Verdict != Won || string(o.Value) != "3" {
+		if o := deleted(); o.Verdict != Won || string(o.Value) != "3" {
 			t.Errorf("%+v", o)
 		}
 		w.wantValues("1 1 1 1 1")

@@ -6,7 +6,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,10 +16,8 @@ import (
 // Masters are replaced while requests go on, and wrong replacements are refused.
 
 // joining makes a server that could become a master.
-func joining(t *testing.T, name string) Master {
-	m := newFakeMaster(name)
-	t.Cleanup(m.close)
-	k := newLink("p-"+name, m, 6)
+func (w *timeline) joining(name string) Master {
+	k := newLink("p-"+name, newFakeMaster(name), 6, w.World)
 	return Master{Name: name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }}
 }
 
@@ -28,7 +25,7 @@ func joining(t *testing.T, name string) Master {
 func (w *timeline) withMaster(l *Locker, place int, name string) Config {
 	cfg := timelineConfig()
 	cfg.Masters = slices.Clone(l.settings().Masters)
-	cfg.Masters[place] = joining(w.t, name)
+	cfg.Masters[place] = w.joining(name)
 	return cfg
 }
 
@@ -51,7 +48,7 @@ func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *tes
 		w.masters[2].flush()
 		w.settle()
 		w.wantStandings(old, "CCUCC")
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 		w.wantStandings(old, "CCUCC")
 		// The other process gets the same list.
@@ -77,7 +74,7 @@ func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 		if err := w.locker.Reload(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		if err := w.locker.Reload(t.Context(), back); err == nil || !strings.Contains(err.Error(), "delete the key "+marker.Key) {
 			t.Errorf("%v", err)
 		}
@@ -88,7 +85,7 @@ func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 		}
 		w.settle()
 		w.wantStandings(w.locker, "CCQCC")
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 	})
 }
@@ -97,14 +94,14 @@ func TestTimelineAReloadThatIsNotSafeIsRefused(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		same := w.locker.settings().Masters
 		for want, masters := range map[string][]Master{
-			"added at the end of the list":      {same[0], joining(t, "m5b"), same[1], same[2], same[3], same[4]},
+			"added at the end of the list":      {same[0], w.joining("m5b"), same[1], same[2], same[3], same[4]},
 			"only the last lock master":         same[1:],
 			"adding m9: nothing there":          append(slices.Clone(same), Master{Name: "m9", Dial: func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("nothing there") }}),
 			"adding m8: it is the same server":  append(slices.Clone(same), Master{Name: "m8", Dial: same[1].Dial}),
 			"one lock master changes at a time": same[:3],
-			"reload with one change first":      append(slices.Clone(same), joining(t, "m6"), joining(t, "m7")),
+			"reload with one change first":      append(slices.Clone(same), w.joining("m6"), w.joining("m7")),
 			"order of the lock masters":         {same[1], same[0], same[2], same[3], same[4]},
-			"m1 and m2 are both replaced":       {joining(t, "m6"), joining(t, "m7"), same[2], same[3], same[4]},
+			"m1 and m2 are both replaced":       {w.joining("m6"), w.joining("m7"), same[2], same[3], same[4]},
 			"it is the same server as m2":       {{Name: "m8", Dial: same[1].Dial}, same[1], same[2], same[3], same[4]},
 			"replacing m1 by m9: nothing there": {{Name: "m9", Dial: func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("nothing there") }}, same[1], same[2], same[3], same[4]},
 			"above zero":                        nil,
@@ -141,7 +138,7 @@ func TestTimelineAReplacementDoesNotUndoAnother(t *testing.T) {
 		if err := second.Reload(t.Context(), ours); err == nil || !strings.Contains(err.Error(), "another proxy is changing a master") {
 			t.Errorf("%v", err)
 		}
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(first, "BCCCC") // both replacements are on record...
 		w.wantStandings(second, "BBCCC")
 		if err := second.Reload(t.Context(), ours); err != nil { // ...and the second can go on
@@ -154,7 +151,7 @@ func TestTimelineAReplacementDoesNotUndoAnother(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(first, "CCCCC")
 		w.wantStandings(second, "CCCCC")
 	})
@@ -165,7 +162,7 @@ func TestTimelineTwoReplacementsAtTheSameMoment(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		lockers := []*Locker{w.locker, w.another(timelineConfig())}
 		w.settle()
-		var both sync.WaitGroup
+		both := w.crew()
 		for i, l := range lockers {
 			cfg := w.withMaster(l, i, fmt.Sprintf("m%d", 6+i))
 			both.Go(func() {
@@ -175,7 +172,7 @@ func TestTimelineTwoReplacementsAtTheSameMoment(t *testing.T) {
 			})
 		}
 		both.Wait()
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		voting := map[int]string{}
 		for _, l := range lockers {
 			for i, m := range l.Status().Masters {

@@ -3,7 +3,6 @@ package redlock
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"redlock-proxy/redlock/marker"
 )
@@ -29,7 +28,7 @@ func TestTimelineAFailoverThereAndBackHasForgotten(t *testing.T) {
 						w.links[i].cut()
 					}
 				}
-				time.Sleep(second / 10)
+				w.sleep(second / 10)
 				if o, _ := w.acquire(tokenB, 20*second); o.Verdict == Won {
 					t.Errorf("a second client: %+v", o)
 				}
@@ -38,7 +37,7 @@ func TestTimelineAFailoverThereAndBackHasForgotten(t *testing.T) {
 				fresh := w.another(timelineConfig())
 				w.settle()
 				w.wantStandings(fresh, "QQCCC")
-				time.Sleep(30 * second)
+				w.sleep(30 * second)
 				w.wantStandings(w.locker, "CCCCC")
 				w.wantStandings(fresh, "CCCCC")
 			})
@@ -80,7 +79,7 @@ func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 		m.becomeMaster(copied)
 		for range 20 {
 			w.get()
-			time.Sleep(second / 100)
+			w.sleep(second / 100)
 		}
 		w.wantStandings(w.locker, "UCCCC")
 		w.settle()
@@ -93,13 +92,9 @@ func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 func TestTimelineRoleIsAskedInsteadOfInfo(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[1].mu.Lock()
 		w.masters[1].noRole = true
-		w.masters[1].mu.Unlock()
 		w.links[1].cut()
-		w.masters[2].mu.Lock()
 		w.masters[2].backlog, w.masters[2].offset = true, 14
-		w.masters[2].mu.Unlock()
 		w.settle()
 		before := len(w.executions())
 		for range 60 {
@@ -138,7 +133,7 @@ func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
 		w.masters[0].becomeMaster(w.masters[0].copied())
 		w.settle()
 		w.wantStandings(w.locker, "QBC")
-		time.Sleep(30 * second)
+		w.sleep(30 * second)
 		w.wantStandings(w.locker, "CBC")
 		w.mustAcquire(tokenB, second)
 	})
@@ -157,7 +152,7 @@ func TestTimelineAReplicaThatBecomesAMasterVotes(t *testing.T) {
 		w.masters[0].becomeMaster(w.masters[0].copied())
 		w.settle()
 		w.wantStandings(fresh, "QCC")
-		time.Sleep(30 * second)
+		w.sleep(30 * second)
 		w.wantStandings(fresh, "CCC")
 	})
 }
@@ -168,9 +163,7 @@ func TestTimelineTheFirstReplicaIsNoAmnesia(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
 		for _, m := range w.masters {
-			m.mu.Lock()
 			m.replid[0] = "new-" + m.name
-			m.mu.Unlock()
 		}
 		w.mustAcquire(tokenA, 20*second)
 		w.settle()

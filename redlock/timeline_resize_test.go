@@ -17,7 +17,7 @@ func (w *timeline) withMore(l *Locker, names ...string) Config {
 	cfg := timelineConfig()
 	cfg.Masters = slices.Clone(l.settings().Masters)
 	for _, name := range names {
-		cfg.Masters = append(cfg.Masters, joining(w.t, name))
+		cfg.Masters = append(cfg.Masters, w.joining(name))
 	}
 	return cfg
 }
@@ -25,7 +25,7 @@ func (w *timeline) withMore(l *Locker, names ...string) Config {
 // cycles takes and releases the lock every second, for some time.
 func (w *timeline) cycles(lasts time.Duration) {
 	w.t.Helper()
-	for until := time.Now().Add(lasts); time.Now().Before(until); time.Sleep(second) {
+	for until := time.Now().Add(lasts); time.Now().Before(until); w.sleep(second) {
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Won {
 			w.t.Errorf("acquire: %+v", o)
 		}
@@ -50,7 +50,7 @@ func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		old := w.another(timelineConfig())
 		w.settle()
-		x := newListenerLog(w.locker)
+		x := w.listen()
 		defer x.Close()
 		x.Subscribe(t.Context(), "chan")
 		three := w.withMore(w.locker)
@@ -83,7 +83,7 @@ func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 		w.masters[0].restart(true)
-		time.Sleep(2 * time.Minute)
+		w.sleep(2 * time.Minute)
 		for _, cfg := range []Config{four, three} {
 			if err := w.locker.Reload(t.Context(), cfg); err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 		both := []*Locker{w.locker, w.another(cfg)}
 		w.settle()
 		ctx, stop := context.WithCancel(t.Context())
-		var working sync.WaitGroup
+		working := w.crew()
 		asked := 0
 		var mu sync.Mutex
 		check := func(what string, o Outcome) {
@@ -145,7 +145,7 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 					if o.Verdict == Won {
 						check("release", l.Release(t.Context(), ReleaseRequest{Key: []byte(key), Value: []byte(token)}))
 					}
-					time.Sleep(pause)
+					w.sleep(pause)
 				}
 			})
 			working.Go(func() {
@@ -157,7 +157,7 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 							t.Errorf("a plain DEL: %s", o.NoQuorumError())
 						}
 					}
-					time.Sleep(pause)
+					w.sleep(pause)
 				}
 			})
 			working.Go(func() {
@@ -170,13 +170,13 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 					case 2:
 						check("token", l.Token(t.Context(), TokenRequest{Key: kept, Value: []byte(tokenA)}))
 					}
-					time.Sleep(pause)
+					w.sleep(pause)
 				}
 			})
 		}
 		first := slices.Clone(w.locker.settings().Masters)
 		others := slices.Clone(both[1].settings().Masters)
-		added := joining(t, "m4")
+		added := w.joining("m4")
 		first, others = append(first, added), append(others, added)
 		for _, n := range []int{4, 3} {
 			for i, masters := range [][]Master{first, others} {
@@ -192,7 +192,7 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 				if wait == 120 {
 					t.Fatalf("never %d masters: %+v", n, one)
 				}
-				time.Sleep(time.Second)
+				w.sleep(time.Second)
 			}
 		}
 		stop()

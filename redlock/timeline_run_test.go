@@ -188,10 +188,9 @@ func TestTimelineAScriptThatHadToBeLoadedGoesOutWhenAllHaveAnswered(t *testing.T
 
 func TestTimelineAScriptDoesNotGoOutIfItsClientHasGone(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		go w.acquire(tokenA, 10*second)
-		time.Sleep(time.Millisecond)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
+		w.beginAcquire(tokenA, 10*second)
+		w.sleep(time.Millisecond)
+		ctx := w.goneAfter(time.Millisecond)
 		r := RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"EVAL", takeIfFree, "1", key, tokenB, "10000"})}
 		if o := w.locker.Run(ctx, r); o.Verdict != NoQuorum {
 			t.Errorf("%v %q", o.Verdict, o.Reply)
@@ -331,8 +330,8 @@ func TestTimelineACopyThatWasPutBackIsMended(t *testing.T) {
 
 func TestTimelineAScriptTakesItsTurnWithAcquires(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		go w.acquire(tokenA, 10*second)
-		time.Sleep(time.Millisecond)
+		w.beginAcquire(tokenA, 10*second)
+		w.sleep(time.Millisecond)
 		began := time.Now()
 		if o := w.eval(takeIfFree, tokenB, "10000"); string(o.Reply) != ":0\r\n" {
 			t.Errorf("%v %q", o.Verdict, o.Reply)
@@ -349,9 +348,9 @@ func TestTimelineAScriptGoesBeforeThoseThatWaitUntilItHasAcquired(t *testing.T) 
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		wantReply(t, w.eval(takeIfFree, tokenB, "10000"), ":1\r\n")
 		for range 5 {
-			go w.eval(takeIfFree, tokenA, "10000")
+			w.crew().Go(func() { w.eval(takeIfFree, tokenA, "10000") })
 		}
-		time.Sleep(time.Millisecond)
+		w.sleep(time.Millisecond)
 		began := time.Now()
 		wantReply(t, w.eval(extendIfMine, tokenB, "10000"), ":1\r\n")
 		if took := time.Since(began); took != 17*time.Millisecond {
@@ -371,9 +370,9 @@ func TestTimelineAScriptThatAcquiresForTheFirstTimeHasItsTurn(t *testing.T) {
 		w.put("X X X X X", second)
 		wantReply(t, w.eval(takeIfFree, tokenB, "10000"), ":0\r\n")
 		w.elapse(2 * second)
-		go w.acquire(tokenA, 10*second)
-		time.Sleep(time.Millisecond)
-		go w.acquire(tokenC, 10*second)
+		w.beginAcquire(tokenA, 10*second)
+		w.sleep(time.Millisecond)
+		w.beginAcquire(tokenC, 10*second)
 		began := time.Now()
 		wantReply(t, w.eval(takeIfFree, tokenB, "10000"), ":0\r\n")
 		if took := time.Since(began); took != 17*time.Millisecond {

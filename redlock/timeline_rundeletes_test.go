@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -33,12 +32,10 @@ func TestTimelineADeletionThatLooksAtNothingDeletesNoVotes(t *testing.T) {
 				links[4].silence()
 				others[2].silence()
 				others[4].silence()
-				acquire := func(l *Locker, value string) chan Outcome {
-					ended := make(chan Outcome, 1)
-					go func() {
-						ended <- l.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: time.Minute})
-					}()
-					return ended
+				acquire := func(l *Locker, value string) (wait func() Outcome) {
+					return begin(w, func() Outcome {
+						return l.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: time.Minute})
+					})
 				}
 				byB := acquire(b, tokenB)
 				w.elapse(time.Millisecond)
@@ -46,7 +43,7 @@ func TestTimelineADeletionThatLooksAtNothingDeletesNoVotes(t *testing.T) {
 				go w.locker.Run(context.Background(), r)
 				w.elapse(2 * time.Millisecond)
 				byC := acquire(c, tokenC)
-				if o, p := <-byB, <-byC; o.Verdict == Won && p.Verdict == Won {
+				if o, p := byB(), byC(); o.Verdict == Won && p.Verdict == Won {
 					t.Error("two clients hold the lock")
 				}
 				w.elapse(0)
@@ -137,9 +134,9 @@ func TestTimelineDeletionsBesideAcquires(t *testing.T) {
 				{Args: bytesOf([]string{"PEXPIRE", name, "0", "LT"}), Deletes: lock},
 			}[random.IntN(3)]
 			r.Keys = lock
-			var all sync.WaitGroup
+			all := w.crew()
 			var deleted, byB, byC Outcome
-			after := func(wait time.Duration, do func()) { all.Go(func() { time.Sleep(wait); do() }) }
+			after := func(wait time.Duration, do func()) { all.Go(func() { w.sleep(wait); do() }) }
 			acquire := func(l *Locker, value string) Outcome {
 				return l.Acquire(context.Background(), AcquireRequest{Key: lock[0], Value: []byte(value), TTL: time.Minute})
 			}

@@ -33,11 +33,10 @@ func TestTimelineADeletionSparesALaterLock(t *testing.T) {
 			cfg.Retry.Count, cfg.Retry.Delay = 3, second
 			onTimelineWith(t, cfg, "ok ok ok ok mute", func(t *testing.T, w *timeline) {
 				w.put(row.holds, row.ends)
-				ended := make(chan Outcome)
-				go func() { ended <- row.run(w) }()
+				ended := begin(w, func() Outcome { return row.run(w) })
 				w.elapse(55 * time.Millisecond)
 				w.put(row.later, time.Minute)
-				if o := <-ended; o.Verdict != NoQuorum {
+				if o := ended(); o.Verdict != NoQuorum {
 					t.Errorf("%v %q", o.Verdict, o.Reply)
 				}
 				w.elapse(10 * second)

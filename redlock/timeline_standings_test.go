@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"redlock-proxy/redlock/roster"
@@ -32,22 +31,17 @@ func TestTimelineTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 
 // If there is no set for some time, the reason is logged once.
 func TestTimelineWhyThereIsNoSetIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newTimeline(t)
-		for _, name := range []string{"m1", "m2", "m3"} {
-			w.masters = append(w.masters, newFakeMaster(name))
-		}
+	inWorld(t, 3, func(t *testing.T, w *timeline) {
 		w.masters[2].kill()
 		var log lockedText
 		cfg := timelineConfig()
 		cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 		w.locker, w.links = w.dial("p", cfg)
-		defer w.close()
-		time.Sleep(time.Second)
+		w.sleep(time.Second)
 		if text := log.String(); strings.Contains(text, "no set of lock masters") {
 			t.Errorf("logged while the masters may just be being reached:\n%s", text)
 		}
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		const reason = `reason="a new set of lock masters begins only when all of them have been reached and none has a marker: m3 has not been reached"`
 		if text := log.String(); strings.Count(text, "level=WARN msg=\"no lock can be decided yet") != 1 || !strings.Contains(text, reason) {
 			t.Errorf("a set that cannot begin is not logged once:\n%s", text)
@@ -83,7 +77,7 @@ func TestTimelineASilentMasterShowsNoEndOfItsQuarantine(t *testing.T) {
 		w.wantStandings(w.locker, "QCCCC")
 		w.play("hang ok ok ok ok")
 		var m roster.MasterStatus
-		for end := time.Now().Add(roster.BeatPause + timeout + 2*roster.BeatLength); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(roster.BeatPause + timeout + 2*roster.BeatLength); time.Now().Before(end); w.sleep(10 * time.Millisecond) {
 			if m = w.locker.Status().Masters[0]; m.State == roster.Unreachable && !m.Until.IsZero() {
 				t.Fatalf("%+v", m)
 			}
@@ -102,7 +96,7 @@ func TestTimelineAnEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 		w.settle()
 		w.wantStandings(w.locker, "QQQCC")
 		for range 40 * 100 {
-			time.Sleep(10 * time.Millisecond)
+			w.sleep(10 * time.Millisecond)
 			for _, m := range w.locker.Status().Masters {
 				if m.State == roster.Quarantined && m.Until.Before(time.Now()) {
 					t.Fatalf("%v at %v", m, time.Now())

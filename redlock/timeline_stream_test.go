@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ func (w *timeline) acquireKey(name, value string) Outcome {
 
 func TestTimelineAcquiresOfOneKeyTakeTurns(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		var clients sync.WaitGroup
+		clients := w.crew()
 		began := time.Now()
 		winners := 0
 		for i := range 20 {
@@ -58,7 +57,7 @@ func TestTimelineAcquiresOfOneKeyTakeTurns(t *testing.T) {
 
 func TestTimelineAcquiresOfDifferentKeysDoNotWaitForEachOther(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		var clients sync.WaitGroup
+		clients := w.crew()
 		began := time.Now()
 		for i := range 20 {
 			clients.Go(func() { w.acquireKey(fmt.Sprintf("lock:%d", i), tokenA) })
@@ -75,7 +74,7 @@ func TestTimelineAReleaseIsNotHeldBack(t *testing.T) {
 		w.mustAcquire(tokenA, 10*second)
 		w.play("ok@1ms ok@1ms hang hang hang")
 		go w.acquireKey(key, tokenB) // has the turn for 50 ms
-		time.Sleep(5 * time.Millisecond)
+		w.sleep(5 * time.Millisecond)
 		for _, i := range []int{2, 3, 4} {
 			w.masters[i].resume()
 		}
@@ -239,7 +238,7 @@ func TestTimelineRequestsReachAllMastersInOneOrder(t *testing.T) {
 	// masters and behind it on others deletes votes that were counted.
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		for round := range 20 {
-			var asking sync.WaitGroup
+			asking := w.crew()
 			for i := range 100 {
 				asking.Go(func() {
 					w.locker.releaseValue(0, []byte(key), fmt.Appendf(nil, "%d.%d", round, i), &stream.Lifetime{}, stream.AnyLifetime)

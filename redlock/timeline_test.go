@@ -19,7 +19,7 @@ import (
 )
 
 // Timelines: one word for each of five masters says what it does, and a test checks the
-// result. Time is that of a synctest bubble, so it is exact. The words:
+// result. Time is that of a sim.World, so it is exact. The words:
 //
 //	ok@5ms    the key is free, and answers take 5 ms (1 ms without a time)
 //	no@5ms    another client holds the key there
@@ -30,17 +30,14 @@ import (
 //	cut@5ms   the connection breaks after the next question was executed
 //	down      the process is gone
 type timeline struct {
+	*sim.World
 	t       *testing.T
 	masters []*fakeMaster
 	links   []*link
 	locker  *Locker
 	others  []*Locker
 	loop    *loop.Loop
-	endLoop func()
-	world   *sim.World // nil: goroutines serve the masters
-
-	mu  sync.Mutex
-	log []execution
+	log     []execution
 }
 
 const (
@@ -63,7 +60,7 @@ func timelineConfig() Config {
 // machine have nothing to do with the bubble's.
 func neverSuspended() time.Duration { return 0 }
 
-// onTimeline runs test in a bubble, with a Locker that is connected to one master for
+// onTimeline runs test in a World, with a Locker that is connected to one master for
 // each word of script.
 func onTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline)) {
 	t.Helper()
@@ -72,50 +69,72 @@ func onTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline
 
 func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testing.T, w *timeline)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		newTimeline(t).run(cfg, script, test)
+	inWorld(t, len(strings.Fields(script)), func(t *testing.T, w *timeline) {
+		w.locker, w.links = w.connect("p", cfg)
+		w.play(script)
+		test(t, w)
 	})
 }
 
-func (w *timeline) run(cfg Config, script string, test func(t *testing.T, w *timeline)) {
-	w.t.Helper()
-	for i := range strings.Fields(script) {
-		m := newFakeMaster(fmt.Sprintf("m%d", i+1))
-		m.watch = w.note
-		w.masters = append(w.masters, m)
-	}
-	w.locker, w.links = w.connect("p", cfg)
-	defer w.close()
-	w.play(script)
-	test(w.t, w)
-}
-
-// onWorldTimeline is onTimeline in a World: also what happens at one moment happens in one order, and always in the
-// same. test may not wait but by sleep and by what it began with begin.
-func onWorldTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline)) {
+// inWorld runs test in a World with masters that no Locker has seen. All that happens, also at one moment,
+// happens in one order, and always in the same. So test may wait only by what the World can see: sleep, Wait,
+// Settle, and the ends of crews.
+func inWorld(t *testing.T, masters int, test func(t *testing.T, w *timeline)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &timeline{t: t, world: sim.NewWorld(1), endLoop: func() {}}
-		w.loop = w.world.Loop(slog.New(slog.DiscardHandler))
-		w.world.Run(func() { w.run(timelineConfig(), script, test) })
-		w.world.Close()
+		w := &timeline{t: t, World: sim.NewWorld(1)}
+		w.loop = w.Loop(slog.New(slog.DiscardHandler))
+		for i := range masters {
+			m := newFakeMaster(fmt.Sprintf("m%d", i+1))
+			m.watch = w.note
+			w.masters = append(w.masters, m)
+		}
+		defer w.Close()
+		w.Run(func() {
+			defer w.end()
+			test(t, w)
+		})
 	})
 }
 
 // sleep lets d pass.
-func (w *timeline) sleep(d time.Duration) { w.world.Wait(d) }
+func (w *timeline) sleep(d time.Duration) { w.Wait(d) }
 
-// begin begins an acquire in a World. The result is there after ended's end.
-func (w *timeline) begin(value string) (o *Outcome, ended *sync.WaitGroup) {
-	o, ended = new(Outcome), new(sync.WaitGroup)
-	w.loop.Spawn(ended, func() { *o, _ = w.acquire(value, 10*second) })
-	return o, ended
+// goneAfter is the context of a client that goes away after d.
+func (w *timeline) goneAfter(d time.Duration) context.Context {
+	gone, leave := context.WithCancel(context.Background())
+	w.After(d, leave)
+	return gone
 }
 
-func newTimeline(t *testing.T) *timeline {
-	w := &timeline{t: t}
-	w.loop, w.endLoop = startVirtualLoop()
-	return w
+// A crew is what runs beside a test. It is used like a sync.WaitGroup.
+type crew struct {
+	in *loop.Loop
+	of sync.WaitGroup
+}
+
+func (w *timeline) crew() *crew { return &crew{in: w.loop} }
+
+func (c *crew) Go(f func()) { c.in.Spawn(&c.of, f) }
+func (c *crew) Wait()       { c.in.Join(&c.of) }
+
+// begin begins f beside the test. wait returns its result, once there is one.
+func begin[T any](w *timeline, f func() T) (wait func() T) {
+	var result T
+	c := w.crew()
+	c.Go(func() { result = f() })
+	return func() T {
+		c.Wait()
+		return result
+	}
+}
+
+// beginAcquire begins an acquire beside the test.
+func (w *timeline) beginAcquire(value string, ttl time.Duration) (wait func() Outcome) {
+	return begin(w, func() Outcome {
+		o, _ := w.acquire(value, ttl)
+		return o
+	})
 }
 
 // dial makes a Locker with links of its own. Each link may have a delay, from its first dial on.
@@ -123,8 +142,7 @@ func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Lock
 	var links []*link
 	cfg.Masters, cfg.Loop = nil, w.loop
 	for i, m := range w.masters {
-		k := newLink(fmt.Sprintf("%s-%s", name, m.name), m, uint64(i))
-		k.world = w.world
+		k := newLink(fmt.Sprintf("%s-%s", name, m.name), m, uint64(i), w.World)
 		if i < len(delays) {
 			k.setDelay(delays[i], 0)
 		}
@@ -174,15 +192,12 @@ func (w *timeline) another(cfg Config) *Locker {
 	return l
 }
 
-func (w *timeline) close() {
+// end closes all Lockers.
+func (w *timeline) end() {
 	for _, l := range append(w.others, w.locker) {
 		gone, cancel := context.WithCancel(context.Background())
 		cancel()
 		l.Close(gone)
-	}
-	w.endLoop()
-	for _, m := range w.masters {
-		m.close()
 	}
 }
 
@@ -199,9 +214,7 @@ func (w *timeline) play(script string) {
 			}
 		}
 		m, k := w.masters[i], w.links[i]
-		k.mu.Lock()
 		k.replyDelay, k.fate = delay, fate{}
-		k.mu.Unlock()
 		m.refuse("")
 		switch verb {
 		case "ok":
@@ -244,9 +257,7 @@ func (w *timeline) note(x execution) {
 	if x.probes || slices.ContainsFunc(x.args, func(arg []byte) bool { return string(arg) == marker.Key }) || string(x.args[0]) == "TIME" {
 		return // timeline_certify_test.go tests certification
 	}
-	w.mu.Lock()
 	w.log = append(w.log, x)
-	w.mu.Unlock()
 }
 
 // acquire asks for the lock and returns the time that took.
@@ -298,8 +309,6 @@ func (w *timeline) wantValues(want string) {
 
 // executions returns all commands that masters have executed.
 func (w *timeline) executions() []execution {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return slices.Clone(w.log)
 }
 
@@ -356,6 +365,6 @@ func (w *timeline) elapse(d time.Duration) {
 	if d == 0 {
 		d = 100 * time.Millisecond
 	}
-	time.Sleep(d)
-	synctest.Wait()
+	w.sleep(d)
+	w.Settle()
 }

@@ -50,7 +50,7 @@ func TestTimelineATokenIsForTheHolderOnly(t *testing.T) {
 		if o := tokenOf(t, w.locker, 0, tokenB); o.Verdict != Lost || o.Err != "" {
 			t.Errorf("for another value: %+v", o)
 		}
-		time.Sleep(20 * second)
+		w.sleep(20 * second)
 		if o := tokenOf(t, w.locker, 0, tokenA); o.Verdict != Lost {
 			t.Errorf("for a lock that has ended: %+v", o)
 		}
@@ -67,8 +67,7 @@ func TestTimelineNoTokenIsTriedAgainForAClientThatIsGone(t *testing.T) {
 		w.mustAcquire(tokenA, 20*second)
 		w.mustToken(w.locker, 0)
 		raiseTokens(w, 1000)
-		gone, leave := context.WithTimeout(t.Context(), 500*time.Microsecond)
-		defer leave()
+		gone := w.goneAfter(500 * time.Microsecond)
 		if o := w.locker.Token(gone, TokenRequest{Key: []byte(key), Value: []byte(tokenA)}); !o.Abandoned {
 			t.Errorf("%+v", o)
 		}
@@ -136,7 +135,7 @@ func TestTimelineNoTokenIsGivenTwice(t *testing.T) {
 			}
 		}
 		var mu sync.Mutex
-		var clients sync.WaitGroup
+		clients := w.crew()
 		given, largest := map[int64]bool{}, int64(0)
 		for n := range 9 {
 			clients.Go(func() {
@@ -169,7 +168,7 @@ func TestTimelineTokensSurviveARollingRestart(t *testing.T) {
 		last = w.mustToken(w.locker, last+49_000_000)
 		for i := range w.masters {
 			w.restart(false, i)
-			time.Sleep(time.Minute)
+			w.sleep(time.Minute)
 		}
 		w.wantStandings(w.locker, "CCCCC")
 		fresh := w.another(timelineConfig())
@@ -205,7 +204,7 @@ func TestTimelineAMasterThatForgotLearnsTheTokenBeforeItVotes(t *testing.T) {
 		}
 		w.settle()
 		w.restart(false, 0, 1) // two of the three that have recorded the last one
-		time.Sleep(11 * time.Minute)
+		w.sleep(11 * time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 		fresh := w.another(timelineConfig())
 		w.settle()
@@ -223,7 +222,7 @@ func TestTimelineTokensBeginAboveTheClock(t *testing.T) {
 		w.mustAcquire(tokenA, 20*second)
 		last := w.mustToken(w.locker, 0)
 		w.restart(false, 0, 1, 2)
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		for i := range 3 {
 			mark, _ := marker.Parse(w.masters[i].value(marker.Key))
 			if now := time.Now().Add(-time.Minute).UnixMilli(); mark.Token < now {
@@ -233,7 +232,7 @@ func TestTimelineTokensBeginAboveTheClock(t *testing.T) {
 		w.mustAcquire(tokenA, 20*second)
 		last = w.mustToken(w.locker, last)
 		w.restart(false, 0, 1, 2, 3, 4)
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		w.mustAcquire(tokenA, 20*second)
 		w.mustToken(w.another(timelineConfig()), last)
 	})
@@ -256,7 +255,7 @@ func TestTimelineTokensOfADatabaseNeedTheRecordOfDatabase0(t *testing.T) {
 		if o := tokenOf(t, w.locker, 3, tokenA); o.Verdict != NoQuorum {
 			t.Errorf("without the record of a quorum: %+v", o)
 		}
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		if v := acquireIn(t, w.locker, 3, tokenA); v != Won {
 			t.Fatal(v)
 		}

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -55,6 +54,7 @@ func TestTimelineALateVoteForALockThatWasWonIsKept(t *testing.T) {
 // that a master cannot be asked. A busy machine may do the same.
 type pausedProxy struct {
 	nobody
+	*timeline
 	pause time.Duration
 	on    int32 // which time, from 1
 	times atomic.Int32
@@ -62,14 +62,16 @@ type pausedProxy struct {
 
 func (p *pausedProxy) Voted(_ string, v Vote, after time.Duration, _ time.Time) {
 	if v == Failed && after == 0 && p.times.Add(1) == p.on {
-		time.Sleep(p.pause)
+		p.sleep(p.pause)
 	}
 }
 
 func TestTimelineAVoteReadAfterTheDeadlineIsLate(t *testing.T) {
 	cfg := timelineConfig()
-	cfg.Observer = &pausedProxy{pause: 90 * time.Millisecond, on: 1}
+	paused := &pausedProxy{pause: 90 * time.Millisecond, on: 1}
+	cfg.Observer = paused
 	onTimelineWith(t, cfg, "ok@70ms ok@70ms ok@70ms ok@70ms down", func(t *testing.T, w *timeline) {
+		paused.timeline = w
 		// The votes are there before the ballot looks at its clock again.
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, NoQuorum, 90*time.Millisecond)
@@ -125,8 +127,8 @@ func TestTimelineAnUnknownVoteWithAValueLongEnoughIsUndone(t *testing.T) {
 // The connection breaks before the undo. The next one brings it, and it recognises what it is to undo.
 func TestTimelineAnUndoOfAShortValueThatComesLateIsDone(t *testing.T) {
 	onTimeline(t, "ok ok mute mute mute", func(t *testing.T, w *timeline) {
-		go w.acquire(short, 60*second)
-		time.Sleep(timeout / 2)
+		w.beginAcquire(short, 60*second)
+		w.sleep(timeout / 2)
 		w.links[0].setFate(fate{questionLost, time.Millisecond})
 		w.elapse(3 * second)
 		if v := w.masters[0].value(key); v != "" {
@@ -165,10 +167,8 @@ func TestTimelineAnUndoDoesNotReachTheNextTryOfTheSameRequest(t *testing.T) {
 		// Master 2 is connected anew before the verdict, when its undo is due, and
 		// answers slowly from then on. The next try has the same value.
 		w.put("- - B C -", time.Hour)
-		time.AfterFunc(5*time.Millisecond, func() {
-			w.links[1].mu.Lock()
+		w.After(5*time.Millisecond, func() {
 			w.links[1].replyDelay = 20 * time.Millisecond
-			w.links[1].mu.Unlock()
 		})
 		o, _ := w.acquire(tokenA, 10*second)
 		w.elapse(0)
@@ -181,8 +181,7 @@ func TestTimelineAnUndoDoesNotReachTheNextTryOfTheSameRequest(t *testing.T) {
 
 func TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone(t *testing.T) {
 	onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@30ms ok@30ms", func(t *testing.T, w *timeline) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
+		ctx := w.goneAfter(time.Millisecond)
 		w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 10 * second})
 		w.mustAcquire(tokenB, 10*second)
 		w.elapse(0)

@@ -3,27 +3,22 @@ package redlock
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 // What requests on one key do to those that wait for their turn.
 
 // inLine begins an acquire, and returns when it waits behind those that began before it.
-func (w *timeline) inLine(value string) <-chan Outcome {
-	o := make(chan Outcome, 1)
-	go func() {
-		got, _ := w.acquire(value, 10*second)
-		o <- got
-	}()
-	synctest.Wait()
-	return o
+func (w *timeline) inLine(value string) (wait func() Outcome) {
+	wait = w.beginAcquire(value, 10*second)
+	w.Settle()
+	return wait
 }
 
 // wantOutcome waits for the outcome of an acquire.
-func (w *timeline) wantOutcome(who string, o <-chan Outcome, verdict Verdict) {
+func (w *timeline) wantOutcome(who string, wait func() Outcome, verdict Verdict) {
 	w.t.Helper()
-	if got := <-o; got.Verdict != verdict {
+	if got := wait(); got.Verdict != verdict {
 		w.t.Errorf("%s: %v, want %v", who, got.Verdict, verdict)
 	}
 }
@@ -57,8 +52,7 @@ func TestTimelineAClientThatGoesWhileItWaitsAsksNobody(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			onTimeline(t, "ok@40ms ok@40ms ok@40ms ok@40ms ok@40ms", func(t *testing.T, w *timeline) {
 				holder := w.inLine(tokenA)
-				ctx, leave := context.WithTimeout(t.Context(), 10*time.Millisecond)
-				defer leave()
+				ctx := w.goneAfter(10 * time.Millisecond)
 				began := time.Now()
 				if o := ask(ctx, w.locker); o.Verdict != NoQuorum || time.Since(began) != 10*time.Millisecond {
 					t.Errorf("%v after %v", o.Verdict, time.Since(began))
@@ -77,7 +71,7 @@ func TestTimelineALockThatWasWonAtTheEndIsWonByOne(t *testing.T) {
 	end := &endsMasters{}
 	cfg.Observer = end
 	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-		end.all = w.masters
+		end.timeline = w
 		first := w.inLine(tokenA)
 		second := w.inLine(tokenB)
 		w.wantOutcome("the first", first, Won)
@@ -88,17 +82,17 @@ func TestTimelineALockThatWasWonAtTheEndIsWonByOne(t *testing.T) {
 // endsMasters ends all masters when an acquire was won.
 type endsMasters struct {
 	nobody
-	all []*fakeMaster
+	*timeline
 }
 
 func (e *endsMasters) Decided(kind Kind, verdict Verdict, _ time.Duration) {
 	if kind != KindAcquire || verdict != Won {
 		return
 	}
-	for _, m := range e.all {
+	for _, m := range e.masters {
 		m.kill()
 	}
-	time.Sleep(time.Millisecond) // until it is noticed
+	e.sleep(time.Millisecond) // until it is noticed
 }
 
 // Without a quorum an acquire is not tried again, unless masters were spared.
@@ -120,7 +114,7 @@ func TestTimelineALockThatWasWonWithoutASparedMasterIsNotTriedAgain(t *testing.T
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
 			t.Fatal(o.Verdict)
 		}
-		time.Sleep(3 * time.Millisecond)
+		w.sleep(3 * time.Millisecond)
 		o, took := w.acquire(tokenB, 10*second)
 		w.wantVerdict(o, took, Won, time.Millisecond)
 	})
@@ -172,10 +166,7 @@ func TestTimelineALostQuorumIsToldWhoAsksForTheHolder(t *testing.T) {
 	cfg.Retry = Retry{Count: 3}
 	onTimelineWith(t, cfg, "ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", func(t *testing.T, w *timeline) {
 		w.put("X X X X X", 10*second)
-		go func() {
-			time.Sleep(3 * time.Millisecond)
-			w.play("hang hang hang hang hang")
-		}()
+		w.After(3*time.Millisecond, func() { w.play("hang hang hang hang hang") })
 		began := time.Now()
 		o := w.acquireGet(tokenA)
 		w.wantVerdict(o, time.Since(began), NoQuorum, 5*time.Millisecond+timeout)

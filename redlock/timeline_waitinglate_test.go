@@ -8,15 +8,12 @@ import (
 // One ballot without a quorum says nothing about the next: the masters that were slow may be on time
 // then. Three masters answer at one moment, and were silent until then.
 func TestTimelineAQuorumThatWasLostOnceDoesNotAnswerThoseThatWait(t *testing.T) {
-	onWorldTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
-		first, firstEnded := w.begin(tokenA)
+	onTimeline(t, "ok ok ok@80ms ok@80ms ok@80ms", func(t *testing.T, w *timeline) {
+		first := w.beginAcquire(tokenA, 10*second)
 		w.sleep(time.Nanosecond) // the second comes behind it
 		w.play("ok ok ok ok ok")
-		second, secondEnded := w.begin(tokenB)
-		w.loop.Join(firstEnded)
-		w.loop.Join(secondEnded)
-		if first.Verdict != NoQuorum || second.Verdict != Won {
-			t.Errorf("%v and %v, want %v and %v", first.Verdict, second.Verdict, NoQuorum, Won)
-		}
+		next := w.beginAcquire(tokenB, 10*second)
+		w.wantOutcome("the first", first, NoQuorum)
+		w.wantOutcome("the second", next, Won)
 	})
 }

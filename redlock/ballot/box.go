@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/quorum"
 )
@@ -18,14 +19,16 @@ type Box struct {
 	observer  Observer
 	waits     sync.Pool // of *wait
 	deadlines *deadlines
-	turn      chan struct{} // has room for the one large question that is with the masters
+	turn      chan struct{} // holds the turn of large questions, unless one is with the masters
 }
 
 // New makes a Box for questions to masters. lanes keep the questions about each key in
 // order.
 func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Box {
 	newWait := func() any { return &wait{over: make(chan ending, 2)} }
-	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines(masters.Loop()), turn: make(chan struct{}, 1)}
+	x := &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines(masters.Loop()), turn: make(chan struct{}, 1)}
+	x.turn <- struct{}{}
+	return x
 }
 
 // UsualFrames is enough room for the frames of most questions, in bytes.
@@ -72,12 +75,10 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	passOn := func() {}
 	if q.Large || len(frames) > Small {
 		q.Task.Leave()
-		select {
-		case x.turn <- struct{}{}:
-		case <-q.Left:
+		if x.Masters.Loop().Wait(loop.Forever, x.turn, q.Left) != 0 {
 			return unasked(x, q)
 		}
-		passOn = sync.OnceFunc(func() { <-x.turn })
+		passOn = sync.OnceFunc(func() { x.turn <- struct{}{} })
 	}
 	defer passOn() // also if the request panics
 	w := x.waits.Get().(*wait)

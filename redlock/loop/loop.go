@@ -84,13 +84,6 @@ func Start(log *slog.Logger) (l *Loop, end func(), err error) {
 	return l, l.start(), nil
 }
 
-// StartPumped is Start for a loop whose sockets are all pumped, as on a system without epoll. It waits
-// in no system call, so it can run in virtual time (testing/synctest).
-func StartPumped(log *slog.Logger) (l *Loop, end func()) {
-	l = newLoop(log, newSleeper())
-	return l, l.start()
-}
-
 func (l *Loop) start() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -120,7 +120,7 @@ func (s *Set) agree(ctx context.Context, c roster.Change) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.voters.agreed(ctx, c.Master, joined)
+	return s.agreed(ctx, c.Master, joined)
 }
 
 // examine asks a server that shall become a master what it is. It returns its run id and its marker.
@@ -159,21 +159,18 @@ func readMarker(c *stream.Connection) (string, error) {
 
 // agreed waits until a quorum of the masters other than i knows the masters of the new
 // epoch.
-func (v *voters) agreed(ctx context.Context, i int, j roster.Joined) error {
+func (s *Set) agreed(ctx context.Context, i int, j roster.Joined) error {
 	for {
 		var n, needed int
 		var overtaken bool
-		turned := v.watch(func(r *roster.Roster) { n, needed, overtaken = r.Heard(i, j) })
+		turned := s.voters.watch(func(r *roster.Roster) { n, needed, overtaken = r.Heard(i, j) })
 		switch {
 		case overtaken:
 			return errors.New("another proxy is changing a master at the same time, and both changes are on record now: restart all proxies with one list that has both")
 		case n >= needed:
 			return nil
 		}
-		select {
-		case <-turned:
-		case <-time.After(roster.BeatPause / 10):
-		case <-ctx.Done():
+		if s.Loop().Wait(roster.BeatPause/10, turned, ctx.Done()); ctx.Err() != nil {
 			return fmt.Errorf("%d masters have recorded the change, and a majority of %d is needed; it was begun, so try again when more masters are reachable", n, needed)
 		}
 	}

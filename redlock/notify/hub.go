@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
@@ -23,6 +24,7 @@ type Hub struct {
 	timeout func() time.Duration
 	log     *slog.Logger
 	ctx     context.Context
+	loop    *loop.Loop // its goroutines wait by it; nil: as usual
 
 	mu        sync.Mutex // held for bookkeeping only; subscribers are called without it
 	messages  feed
@@ -31,9 +33,9 @@ type Hub struct {
 	bursts    *keyChanges
 	listeners []*listener // by master; nil if nothing is wanted
 	end       context.CancelFunc
-	idle      time.Time   // since when no feed is open
-	next      time.Time   // when the timer calls look
-	timer     *time.Timer // never nil
+	idle      time.Time     // since when no feed is open
+	next      time.Time     // when watch calls look
+	sooner    chan struct{} // has room for one: next has changed
 	closed    bool
 	running   sync.WaitGroup
 }
@@ -59,15 +61,14 @@ func (l *Hub) stall() time.Duration { return stream.Stall(l.timeout()) }
 // all are the feeds.
 func (l *Hub) all() iter.Seq[*feed] { return slices.Values([]*feed{&l.messages, &l.changes}) }
 
-// New makes a Hub of these masters. timeout returns how long to wait for their answers.
-// The goroutines end when ctx ends.
-func New(ctx context.Context, masters []Source, timeout func() time.Duration, log *slog.Logger) *Hub {
-	l := &Hub{timeout: timeout, log: log, ctx: ctx}
+// New makes a Hub of these masters. timeout returns how long to wait for their answers. Its
+// goroutines wait by in, which may be nil, and end when ctx ends.
+func New(ctx context.Context, in *loop.Loop, masters []Source, timeout func() time.Duration, log *slog.Logger) *Hub {
+	l := &Hub{timeout: timeout, log: log, ctx: ctx, loop: in}
 	for f := range l.all() {
 		f.exact, f.loose = trackers{}, trackers{}
 	}
 	l.changes.changes = true
-	l.timer = time.AfterFunc(0, func() { stream.Contained(log, l.look) }) // start sets it again
 	l.count(masters)
 	return l
 }
@@ -110,9 +111,8 @@ func (l *Hub) Recount(masters []Source) {
 func (l *Hub) Close() {
 	l.mu.Lock()
 	l.closed = true
-	l.timer.Stop()
 	l.mu.Unlock()
-	l.running.Wait()
+	l.loop.Join(&l.running)
 }
 
 // CanTrack tells whether a quorum of masters can report changed keys, as far as is known.
@@ -135,13 +135,27 @@ func (l *Hub) start() {
 	}
 	ctx, end := context.WithCancel(l.ctx)
 	l.end = end
+	l.next, l.sooner = time.Now(), make(chan struct{}, 1)
 	for i, m := range l.masters {
 		r := &listener{hub: l, master: m, number: i, wake: make(chan struct{}, 1)}
 		l.listeners = append(l.listeners, r)
-		l.running.Go(func() { stream.Contained(l.log, func() { r.run(ctx) }) })
+		l.loop.Spawn(&l.running, func() { stream.Contained(l.log, func() { r.run(ctx) }) })
 	}
 	l.heard.times = l.copyTimes()
-	l.lookAt(time.Now())
+	sooner := l.sooner
+	l.loop.Spawn(&l.running, func() { l.watch(ctx, sooner) })
+}
+
+// watch calls look when it is due, until ctx ends.
+func (l *Hub) watch(ctx context.Context, sooner <-chan struct{}) {
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		next := l.next
+		l.mu.Unlock()
+		if l.loop.Wait(time.Until(next), sooner, ctx.Done()) == loop.Late {
+			stream.Contained(l.log, func() { l.look(ctx) })
+		}
+	}
 }
 
 func (l *Hub) copyTimes() copyTimes {
@@ -149,45 +163,40 @@ func (l *Hub) copyTimes() copyTimes {
 }
 
 // look reports what has waited long enough, and closes what nobody wants.
-func (l *Hub) look() {
+func (l *Hub) look(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.listeners == nil || l.ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return
 	}
 	now := time.Now()
-	l.heard.times = l.copyTimes() // a reload may change them
+	l.next = now.Add(listenerLinger) // what is due before says so
+	l.heard.times = l.copyTimes()    // a reload may change them
 	l.heard.settle(now)
 	l.bursts.settle(now)
 	l.decide()
-	l.lookAt(l.linger(now))
+	l.linger(now)
 }
 
-// linger closes what nobody has wanted for long enough. It returns when to look again.
-func (l *Hub) linger(now time.Time) (next time.Time) {
-	next = now.Add(listenerLinger)
-	earlier := func(at time.Time) {
-		if at.Before(next) {
-			next = at
-		}
-	}
+// linger closes what nobody has wanted for long enough, and has look called when more is due.
+func (l *Hub) linger(now time.Time) {
 	open := false
 	for f := range l.all() {
 		if f.open && !f.isWanted() {
 			if end := f.left.Add(feedLinger); now.Before(end) {
-				earlier(end)
+				l.lookBy(end)
 			} else {
 				l.stop(f, now)
 			}
 		}
 		if f.open && f.from.IsZero() && now.Before(f.patience) {
-			earlier(f.patience)
+			l.lookBy(f.patience)
 		}
 		open = open || f.open
 	}
 	if !open {
 		if end := l.idle.Add(listenerLinger); now.Before(end) {
-			earlier(end)
+			l.lookBy(end)
 		} else {
 			l.end()
 			l.listeners = nil
@@ -195,21 +204,20 @@ func (l *Hub) linger(now time.Time) (next time.Time) {
 	}
 	for _, due := range []func() (time.Time, bool){l.heard.next, l.bursts.next} {
 		if at, ok := due(); ok {
-			earlier(at)
+			l.lookBy(at)
 		}
 	}
-	return next
-}
-
-func (l *Hub) lookAt(at time.Time) {
-	l.next = at
-	l.timer.Reset(time.Until(at))
 }
 
 // lookBy makes look run at the given time or before, with mu held.
 func (l *Hub) lookBy(at time.Time) {
-	if at.Before(l.next) {
-		l.lookAt(at)
+	if !at.Before(l.next) {
+		return
+	}
+	l.next = at
+	select {
+	case l.sooner <- struct{}{}:
+	default:
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
 )
@@ -65,7 +67,7 @@ const maxHearing = 64 << 20
 
 // run keeps the connection open until ctx ends.
 func (r *listener) run(ctx context.Context) {
-	var redial stream.Backoff
+	redial := stream.Backoff{Loop: r.hub.loop}
 	for ctx.Err() == nil {
 		server := r.master.Name()
 		c, err := r.connect(ctx)
@@ -81,7 +83,7 @@ func (r *listener) run(ctx context.Context) {
 			}
 		}
 		r.ended(ctx, down)
-		stream.Sleep(ctx, redial.Pause())
+		r.hub.loop.Wait(redial.Pause(), ctx.Done())
 	}
 }
 
@@ -89,7 +91,7 @@ func (r *listener) run(ctx context.Context) {
 func (r *listener) connect(ctx context.Context) (*stream.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.hub.stall())
 	defer cancel()
-	c, err := stream.Connect(ctx, r.master.Server(), stream.Handshake{Pushes: true})
+	c, err := stream.Connect(ctx, r.master.Server(), stream.Handshake{Pushes: true, Loop: r.hub.loop})
 	if err != nil {
 		return nil, err
 	}
@@ -184,25 +186,26 @@ func (r *listener) expect(e expectation, frame []byte) {
 // serve runs the reader and the writer until the connection ends. It returns why it
 // ended. It owns conn.
 func (r *listener) serve(ctx context.Context, conn net.Conn, reader *resp.Reader, server string) error {
-	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stopClosing()
+	l := r.hub.loop
+	defer l.OnEnd(ctx, func() { conn.Close() })()
 	ended := make(chan struct{})
 	var failure error
-	go func() {
+	var reading sync.WaitGroup
+	l.Spawn(&reading, func() {
 		defer close(ended)
 		failure = stream.Contain(r.hub.log, func() error { return r.read(reader) })
-	}()
+	})
 	err := stream.Contain(r.hub.log, func() error { return r.write(conn, server, ended) })
 	conn.Close()
-	<-ended
+	l.Join(&reading)
 	return errors.Join(err, failure)
 }
 
 // write sends what is queued, and a PING from time to time. It returns when the reader
 // has ended, an answer is overdue and nothing else comes, or the master has become another server.
 func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) error {
-	tick := time.NewTicker(r.hub.stall() / 4)
-	defer tick.Stop()
+	pause := r.hub.stall() / 4
+	ping := time.Now().Add(pause)
 	for {
 		r.hub.mu.Lock()
 		out := r.out
@@ -222,14 +225,14 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 			}
 			continue
 		}
-		select {
-		case <-r.wake:
-		case <-tick.C:
+		switch r.hub.loop.Wait(time.Until(ping), r.wake, ended) {
+		case 1:
+			return nil
+		case loop.Late:
+			ping = time.Now().Add(pause)
 			r.hub.mu.Lock()
 			r.expect(expectation{}, resp.AppendCommand(nil, "PING"))
 			r.hub.mu.Unlock()
-		case <-ended:
-			return nil
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestAnswersMustFitTheQuestions(t *testing.T) {
 		{expectation{}, frame("psubscribe", "*"), false},
 		{expectation{feed: tracking}, "+OK\r\n", true},
 	} {
-		l := New(t.Context(), make([]Source, 1), func() time.Duration { return time.Second }, slog.New(slog.DiscardHandler))
+		l := New(t.Context(), nil, make([]Source, 1), func() time.Duration { return time.Second }, slog.New(slog.DiscardHandler))
 		r := &listener{hub: l, master: named("m"), expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
 		err := r.hear([]byte(row.frame), time.Now())
 		if (err == nil) != row.fits || row.fits && len(r.expected) != 0 {
@@ -56,7 +56,7 @@ func FuzzFrames(f *testing.F) {
 		if n, done, err := s.Scan(frame); err != nil || !done || n != len(frame) {
 			return
 		}
-		l := New(t.Context(), []Source{named("m")}, func() time.Duration { return 0 }, slog.New(slog.DiscardHandler))
+		l := New(t.Context(), nil, []Source{named("m")}, func() time.Duration { return 0 }, slog.New(slog.DiscardHandler))
 		r := &listener{hub: l, master: l.masters[0]}
 		_ = r.hear(frame, time.Now())
 	})

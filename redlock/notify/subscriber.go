@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -50,7 +51,7 @@ type Subscriber struct {
 	exposed  bool // messages may have been missed, and no EventGap was sent
 	pending  []Event
 	bytes    int           // of pending
-	drained  chan struct{} // closed when the goroutine that calls hear has ended; nil if there is none
+	drained  chan struct{} // closed when what calls hear has ended; nil if nothing does
 }
 
 // A want is one channel, pattern, key or prefix that a Subscriber wants.
@@ -117,7 +118,7 @@ func (s *Subscriber) Close() {
 	drained := s.drained
 	l.mu.Unlock()
 	if drained != nil {
-		<-drained
+		l.loop.Wait(loop.Forever, drained)
 	}
 }
 
@@ -136,12 +137,7 @@ func (s *Subscriber) want(ctx context.Context, f *feed, loose bool, names []stri
 	}
 	decided := f.decided
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, l.stall())
-	defer cancel()
-	select {
-	case <-decided:
-	case <-ctx.Done():
-	}
+	l.loop.Wait(l.stall(), decided, ctx.Done())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.informed = s.informed || f.changes
@@ -189,7 +185,7 @@ func (s *Subscriber) tell(e Event) {
 	if s.drained == nil {
 		drained := make(chan struct{})
 		s.drained = drained
-		s.hub.running.Go(func() {
+		s.hub.loop.Spawn(&s.hub.running, func() {
 			defer close(drained)
 			s.drain()
 		})

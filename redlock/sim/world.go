@@ -31,6 +31,7 @@ type World struct {
 	loops   []*loop.Loop // the first is that of what Go runs
 	joined  sync.WaitGroup
 	spawned map[*sync.WaitGroup]int // that have not ended
+	settle  []*loop.Task            // go on when nothing more happens at this moment
 
 	drawnAt int64 // when Draw was last called...
 	drawn   uint64
@@ -117,17 +118,27 @@ func (w *World) Loop(log *slog.Logger) *loop.Loop {
 }
 
 // Run calls f, and all else that happens, until f has returned. What f has not ended by then is a defect.
+//
+// f may end by runtime.Goexit, as it does by t.Fatal. Then Run ends so, too.
 func (w *World) Run(f func()) {
 	over := false
-	w.Go(func() { f(); over = true })
-	for !over || len(w.spawned) > 0 {
+	w.Go(func() {
+		defer func() { over = true }()
+		f()
+	})
+	defer w.runUntil(&over) // what f's Goexit has interrupted
+	w.runUntil(&over)
+}
+
+func (w *World) runUntil(over *bool) {
+	for !*over || len(w.spawned) > 0 {
+		if w.resumeSettled() {
+			continue
+		}
 		if len(w.events) == 0 {
 			panic(fmt.Sprintf("nothing can happen any more, and %d still wait", len(w.waiting)))
 		}
 		e := heap.Pop(&w.events).(*Event)
-		if e.do == nil {
-			continue
-		}
 		if d := e.at - time.Now().UnixNano(); d > 0 {
 			time.Sleep(time.Duration(d))
 		}
@@ -244,9 +255,28 @@ func (w *World) look() {
 func (w *World) Left(t *loop.Task) {
 	w.After(0, func() {
 		w.current = t
+		defer func() { w.current = nil }()
 		t.Continue()
-		w.current = nil
 	})
+}
+
+// Settle lets all happen that happens at this moment.
+func (w *World) Settle() {
+	w.settle = append(w.settle, w.current)
+	w.current.Suspend()
+}
+
+// resumeSettled has the next one go on that Settle has let wait for the end of this moment, if it has come.
+func (w *World) resumeSettled() bool {
+	for len(w.events) > 0 && w.events[0].do == nil {
+		heap.Pop(&w.events)
+	}
+	if len(w.settle) == 0 || len(w.events) > 0 && w.events[0].at <= time.Now().UnixNano() {
+		return false
+	}
+	w.Left(w.settle[0])
+	w.settle = w.settle[1:]
+	return true
 }
 
 // Running is the task that runs away from its loop, or nil.
@@ -256,10 +286,12 @@ func (w *World) Running() *loop.Task { return w.current }
 func (w *World) Spawn(l *loop.Loop, of *sync.WaitGroup, f func()) {
 	w.spawned[of]++
 	w.Left(l.Away(func() {
+		defer func() {
+			if w.spawned[of]--; w.spawned[of] == 0 {
+				delete(w.spawned, of)
+			}
+		}()
 		f()
-		if w.spawned[of]--; w.spawned[of] == 0 {
-			delete(w.spawned, of)
-		}
 	}))
 }
 
