@@ -6,7 +6,7 @@
 // # A walk: SET lock:a token NX PX 30000
 //
 //  1. server/server.go: Welcome takes the connection, and handler/handler.go makes it a Handler whose task runs on the loop.
-//  2. conn/input.go gets the bytes from the loop. wire/decoder.go finds the command in them (session.Next).
+//  2. session/input.go gets the bytes from the loop. wire/decoder.go finds the command in them (session.Next).
 //  3. handler/perform.go: perform has route/route.go find the command's keys and compare them with the rules. It looks
 //     at the user, at modes of the connection and at transactions, and takes the lock plane.
 //  4. handler/perform.go: overlapsOnLocks lets earlier commands of the client on other keys go on meanwhile
@@ -14,7 +14,7 @@
 //  5. lock/plane.go: Do calls decide, lock/set.go reads the options, and acquire asks package redlock, whose doc.go goes on.
 //     If the rule says wait, lock/lines.go puts the client in the lock's line first.
 //  6. lock/record.go tells leases, lines, events and metrics what happened. lock/answer.go makes the reply of the outcome.
-//  7. session/replies.go keeps the reply in the order of the commands, and conn/writer.go gives it to the loop.
+//  7. session/replies.go keeps the reply in the order of the commands, and upstream/writer.go gives it to the loop.
 //
 // A GET of a key that no rule matches leaves after the third step. handler/forward.go joins a shared connection to the
 // upstream and gives the command to the session's member (upstream/member.go). At the end of the input the
@@ -31,7 +31,7 @@
 // # From the socket to the reply
 //
 // Package server accepts a client and gives it a session (package session). The session reads commands
-// (packages conn and wire) and sends the replies in order. Package handler runs the session and
+// (package wire) and sends the replies in order. Package handler runs the session and
 // knows what each command means. It decides who answers: the proxy itself, a transaction, the lock
 // masters (package lock), both planes, or the upstream (package upstream).
 //

@@ -107,7 +107,6 @@ var rooms = map[string]room{
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
-	"conn":     {floor: 2, redlock: []string{"loop"}},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"events":   {floor: 1, redlock: []string{""}}, // the masters' states, and what an Observer is told

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -16,7 +16,7 @@ import (
 // back.
 func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Memory = 70_000 + conn.LargeBuffer })
+	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Memory = 70_000 + session.LargeBuffer })
 	used := func() int64 { return p.env.Budget.InUse() }
 	long := strings.Repeat("n", 20_000)
 	client := p.dial(t)
@@ -62,7 +62,7 @@ func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 func TestHalfLoginsCountAsMemory(t *testing.T) {
 	const most = 10
 	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.Limits.Memory = most * conn.LargeBuffer
+		c.Limits.Memory = most * session.LargeBuffer
 		c.Users = config.NewAccounts(config.Auth{Password: proxytest.Password, May: config.RightBoth}, 0)
 	})
 	client := p.dial(t)
@@ -75,7 +75,7 @@ func TestHalfLoginsCountAsMemory(t *testing.T) {
 		halves = append(halves, c)
 	}
 	p.wantReached(t, config.LimitMemory, most)
-	eventually(t, "those who are refused give back what they sent", func() bool { return p.env.Budget.InUse() == most*conn.LargeBuffer })
+	eventually(t, "those who are refused give back what they sent", func() bool { return p.env.Budget.InUse() == most*session.LargeBuffer })
 	client.ask("SET lock:a "+strings.Repeat("x", 5000)+"\r\n", "+OK\r\n")
 	for _, c := range halves {
 		_ = c.Close()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
@@ -26,7 +25,7 @@ func (h *Handler) performOnLocks(name string, args [][]byte, to route.Route) {
 		return
 	}
 	h.ReplyBytes(h.runOnLocks(args, to))
-	if cap(h.lockReply) > conn.LargeBuffer {
+	if cap(h.lockReply) > session.LargeBuffer {
 		h.lockReply = nil
 	}
 }
@@ -99,7 +98,7 @@ func (h *Handler) busyOnLocks(ask func()) {
 // to the masters. The streams to the masters take only one large question at a time. The caller
 // must release held. ok is false if the budget has no room.
 func (h *Handler) holdCopies(size int) (held int, ok bool) {
-	if size <= conn.LargeBuffer {
+	if size <= session.LargeBuffer {
 		return 0, true
 	}
 	return 2 * size, h.reserve(2 * size)

@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 )
 
 // perform answers one command, or sends it to the server that answers it.
 func (h *Handler) perform(cmd wire.Command) {
-	if len(cmd.Raw) > conn.LargeBuffer {
+	if len(cmd.Raw) > session.LargeBuffer {
 		h.LeaveLoop() // it may have very many keys
 	}
 	settings := h.Env.Active.Load()

@@ -33,7 +33,7 @@ func Task(t testing.TB, l *loop.Loop) *loop.Task {
 	return <-left
 }
 
-// Deaf is a conn.Reader that ignores what it gets.
+// Deaf is a loop.Receiver that ignores what it gets.
 type Deaf struct{}
 
 func (Deaf) Received([]byte) {}

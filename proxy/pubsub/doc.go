@@ -23,7 +23,7 @@
 // Speak holds the client's write lock. The Source calls back from its own goroutines, and the Listener never
 // blocks it. Self-change checks ask the masters on a goroutine, for which Close waits.
 //
-// Lock order: the client's write lock (conn.Writer), then the mutex of the Names, or those of the Source.
+// Lock order: the client's write lock (upstream.Writer), then the mutex of the Names, or those of the Source.
 // They are held for a few lines and never across I/O, with one exception: a client that does not read its messages
 // is logged with its write lock held, so a log that takes no lines holds up who writes to that client.
 package pubsub

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -28,8 +28,8 @@ type Listener struct {
 	session *session.Session
 	masters Source
 	peek    Peek
-	out     *conn.Writer // the client's
-	memory  *conn.Budget
+	out     *upstream.Writer // the client's
+	memory  *session.Budget
 
 	// The session's goroutine uses these.
 	names int         // memory for the names

@@ -2,9 +2,9 @@
 //
 // Serve may be called for several listeners. A client beyond limits.clients gets an error
 // and is closed. Every other client gets a session, which runs on the loop of its Env or on a
-// goroutine of its own. One more goroutine, the sweep, serves all sessions. It advances
-// their clock, and makes each session check for what no other goroutine notices: an idle
-// client, unread replies, a stuck upstream. So no session needs a timer while all is well.
+// goroutine of its own. One more goroutine, the sweep, makes each session
+// check for what no other goroutine notices: an idle client, unread replies, a stuck upstream. So no session needs
+// a timer while all is well.
 //
 // Shutdown stops accepting and lets sessions finish what they have read. StopAccepting does the
 // first part alone, so that clients can leave by themselves before the second. When its context

@@ -17,7 +17,6 @@ const (
 // sweepUntilStopped inspects all sessions in turn, so that none of them needs a timer or a
 // deadline while all is well.
 func (srv *Server) sweepUntilStopped() {
-	began := time.Now()
 	files := &fileWatch{allowed: openFilesAllowed, log: srv.env.Log}
 	for {
 		limits := &srv.env.Active.Load().Limits
@@ -26,7 +25,6 @@ func (srv *Server) sweepUntilStopped() {
 			return
 		case <-time.After(sweepPause(limits)):
 		}
-		srv.env.Clock.Advance(int64(time.Since(began)))
 		sessions := srv.service.All()
 		files.look(len(sessions), limits)
 		for _, s := range sessions {

@@ -27,6 +27,13 @@
 //   - The task may run on the loop of all clients. Before anything that takes long or waits for
 //     another goroutine, it calls LeaveLoop. Settle, Ask and Busy need no such call.
 //
+// # Input
+//
+// The loop gives what it reads from the client to an input (input.go). While the session waits, that goes into a
+// buffer, which the input has only while it has bytes. While the session is busy, the loop reads a little ahead, and
+// far ahead once the busy timer has looked: the client's end may come behind much else. Memory grows with the bytes
+// that came, and a Budget bounds that of all sessions together.
+//
 // # How a session ends
 //
 // End takes a Reason (end.go). The reason decides the last reply, the limit that was reached,
@@ -49,10 +56,10 @@
 //
 //   - The goroutine of its task, if that left the loop. The server waits for its end. The task owns
 //     every field whose comment says nothing.
-//   - The busy timer (conn.BusyTimer), only while the session waits for more than a moment. It
+//   - The busy timer (busytimer.go), only while the session waits for more than a moment. It
 //     then owns the pending replies. Busy waits for it.
-//   - The loop, for the upstream's replies (package upstream). It calls owner, which uses only
-//     End and Names.Confirm.
+//   - The loop, for the client's bytes (input.Received), and for the upstream's replies (package upstream). These
+//     call owner, which uses only End and Names.Confirm.
 //   - Goroutines that bring the masters' messages (package pubsub), if the handler started a listener, which
 //     waits for them.
 //
@@ -61,6 +68,7 @@
 //
 // # Locks
 //
-// The write lock of the client (conn.Writer) is held for a few lines. Names.Confirm and
-// FlushWith's function are called with it held. Names have a mutex, which is held for a few lines.
+// The write lock of the client (upstream.Writer) is held for a few lines. Names.Confirm and
+// FlushWith's function are called with it held. The names, the input and the busy timer have a mutex each, which is
+// held for a few lines. The busy timer's is locked before the write lock and before the input's.
 package session

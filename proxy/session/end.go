@@ -144,8 +144,8 @@ func (s *Session) End(why Reason, details ...slog.Attr) {
 	}
 	switch e.how {
 	case afterCommands:
-		if sock := s.sock.Load(); sock != nil {
-			sock.Unpark()
+		if s.sock.Load() != nil {
+			s.task.Unpark()
 		} else {
 			s.gone() // it has no commands yet; this ends the TLS handshake
 		}
@@ -201,7 +201,9 @@ func (s *Session) lastReply() wire.Error {
 
 // cutOff closes the connections as they are.
 func (s *Session) cutOff() {
-	s.sock.Load().Abandon()
+	if sock := s.sock.Load(); sock != nil {
+		sock.Abandon()
+	}
 	s.gone()
 	s.up.Abandon()
 }
@@ -220,26 +222,21 @@ func (s *Session) Inspect(limits *config.Limits, mustLogIn, waits bool) {
 	if sock == nil {
 		return // the TLS handshake has its own limit
 	}
+	now := time.Now()
 	switch {
-	case limits.UnreadTime > 0 && sock.Stalled() > limits.UnreadTime:
+	case limits.UnreadTime > 0 && sock.Stalled(now) > limits.UnreadTime:
 		s.End(Unread)
-		return
-	case s.up.Look() > upstreamPatience:
+	case s.up.Look(now) > upstreamPatience:
 		s.End(UpstreamStuck)
-		return
-	case mustLogIn && limits.LoginTime > 0 && s.reading.Load() &&
-		s.Env.Clock.Since(s.arrived) > limits.LoginTime:
+	case mustLogIn && limits.LoginTime > 0 && s.in.isFilling() && now.Sub(s.arrived) > limits.LoginTime:
 		s.End(NotLoggedIn)
-		return
-	}
-	if limits.Idle > 0 && sock.Silent() > limits.Idle && !waits && s.isIdle() {
+	case limits.Idle > 0 && sock.Silent(now) > limits.Idle && !waits && s.isIdle():
 		s.End(Idle)
-		return
 	}
 }
 
 // isIdle tells whether the client is silent without waiting for anything.
 func (s *Session) isIdle() bool {
 	own := s.Upstream()
-	return s.reading.Load() && s.up.Drained() && (own == nil || !own.Listens())
+	return s.in.isFilling() && s.up.Drained() && (own == nil || !own.Listens())
 }

@@ -3,11 +3,9 @@ package session
 import (
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"sync/atomic"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/redlock/loop"
@@ -15,8 +13,7 @@ import (
 
 // An Env is shared by the sessions of a process. Many goroutines may use it at once.
 type Env struct {
-	Clock    *conn.Clock    // the server's sweep advances it
-	Budget   *conn.Budget   // memory for the buffers of clients
+	Budget   *Budget        // memory for the buffers of clients
 	Active   *config.Active // the settings, which a reload replaces
 	Metrics  *events.Metrics
 	Log      *slog.Logger
@@ -30,17 +27,16 @@ type Env struct {
 // NewEnv makes the Env of a process. The owner closes Upstream.
 func NewEnv(active *config.Active, meter *events.Metrics, log *slog.Logger, l *loop.Loop) *Env {
 	e := &Env{
-		Clock:   new(conn.Clock),
-		Budget:  conn.NewBudget(func() int64 { return active.Load().Limits.Memory }),
+		Budget:  NewBudget(func() int64 { return active.Load().Limits.Memory }),
 		Active:  active,
 		Metrics: meter,
 		Log:     log,
 		Loop:    l,
 	}
-	e.Upstream = upstream.NewPool(e.Clock, e.Budget, l, func(err error) {
-		if defect, is := errors.AsType[upstream.Defect](err); is {
+	e.Upstream = upstream.NewPool(l, e.Budget.Reserve, func(err error) {
+		if errors.Is(err, loop.ErrPanicked) {
 			meter.PanicRecovered()
-			log.Error("closing upstream connection: panic in the proxy (please report)", slog.Any("panic", defect.Reason), slog.String("stack", string(debug.Stack())))
+			log.Error("closing upstream connection: panic in the proxy (please report the line with its stack)")
 			return
 		}
 		meter.UpstreamProtocolError()

@@ -75,7 +75,7 @@ func TestPipelineThatWasReadAheadLetsOthersIn(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	open.Store(true)
-	s.sock.Load().Unpark()
+	s.task.Unpark()
 	ask(t, client, "", strings.Repeat("+1\r\n", count))
 	if before := <-performed; before > mostCommands {
 		t.Errorf("%d commands of the pipeline came before anything else", before)

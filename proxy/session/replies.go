@@ -24,7 +24,7 @@ func (s *Session) ReplyBytes(value []byte) {
 
 // ReplyAtOnce answers in a pipe, where replies have no order to wait for.
 func (s *Session) ReplyAtOnce(text string) {
-	s.up.Send()
+	s.send()
 	s.pending = append(s.pending, text...)
 	s.Flush()
 }
@@ -44,13 +44,13 @@ func (s *Session) FlushWith(first func(replies []byte) []byte) {
 	}
 	s.out.Lock()
 	s.flushLocked(first)
-	s.out.AwaitRoom(s.task)
+	s.out.AwaitDrained(s.task)
 }
 
 // flushLocked is FlushWith with the write lock held, which it gives back.
 func (s *Session) flushLocked(first func(replies []byte) []byte) {
 	if err := s.writeAfter(first); err != nil {
-		s.ClientLeft()
+		s.clientLeft()
 	}
 	if s.pending = s.pending[:0]; cap(s.pending) > coalesce {
 		s.pending = nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
@@ -34,24 +33,24 @@ type Session struct {
 	id      int64
 	running context.Context // until the process ends
 	client  net.Conn        // until it has begun; then nil
-	in      *conn.Input
+	in      input
 	decoder *wire.Decoder
-	out     *conn.Writer    // nil: it has not begun
-	ctx     context.Context // ends when the client has gone
+	limited *config.Settings // whose limits the input and the decoder have
+	out     *upstream.Writer // nil: it has not begun
+	ctx     context.Context  // ends when the client has gone
 	gone    context.CancelFunc
-	busy    *conn.BusyTimer
+	busy    busyTimer
 	task    *loop.Task      // runs the session; nil: it has not begun
 	taken   int             // commands since the session gave way to others
 	parked  context.Context // ctx with the task, once a wait was Parked
 
 	local, remote net.Addr
-	sock          atomic.Pointer[conn.Socket] // nil: it has not begun
+	sock          atomic.Pointer[loop.Socket] // nil: it has not begun
 	names         atomic.Pointer[Names]       // nil: the masters are asked for none
 
 	ended   atomic.Uint32 // a bit for each Reason
-	reading atomic.Bool   // it waits for the client
 	left    atomic.Bool   // the client sends or reads no more
-	arrived int64         // when the client connected, on the clock
+	arrived time.Time     // when the client connected
 
 	pending []byte   // replies to write before anything else
 	asked   []*Asked // commands that the masters are asked, oldest first; their replies follow pending
@@ -68,17 +67,15 @@ type Session struct {
 
 // New makes the session of a client. It owns the connection, and ends with running.
 func New(running context.Context, env *Env, id int64, client net.Conn) *Session {
-	s := &Session{Env: env, id: id, running: running, client: client, arrived: env.Clock.Now()}
+	s := &Session{Env: env, id: id, running: running, client: client, arrived: time.Now()}
 	s.local, s.remote = client.LocalAddr(), client.RemoteAddr()
-	s.in = conn.NewInput(env.Budget)
+	s.in.budget, s.in.busy, s.busy.session = env.Budget, &s.busy, s
 	s.decoder = wire.NewDecoder(wire.RedisLimits)
-	s.decoder.Charge = env.Budget.Charge
+	s.decoder.Charge = env.Budget.charge
 	s.up = upstream.NewMember(upstream.Options{
-		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + conn.SmallBuffer },
-		Waiting: s.whileBusy, BeforeSend: s.beforeSend,
+		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + SmallBuffer },
 	})
 	s.ctx, s.gone = context.WithCancel(running)
-	s.busy = conn.NewBusyTimer(s.in, busySession{s})
 	return s
 }
 
@@ -87,12 +84,12 @@ func (s *Session) ID() int64                { return s.id }
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Writer is the writing side of the client's connection.
-func (s *Session) Writer() *conn.Writer { return s.out }
+func (s *Session) Writer() *upstream.Writer { return s.out }
 
 // DialError is the error of the last dial, for commands that had come when it failed. It is "" if
 // there is none. A later command dials anew, because its client may know the error already.
 func (s *Session) DialError() wire.Error {
-	if s.in.Filled() > s.dialed {
+	if s.in.filled() > s.dialed {
 		s.dialError = ""
 	}
 	return s.dialError
@@ -114,21 +111,21 @@ func (s *Session) LocalAddr() net.Addr { return s.local }
 // Silent is the time since bytes last came from the client. Any goroutine may call it.
 func (s *Session) Silent() time.Duration {
 	if sock := s.sock.Load(); sock != nil {
-		return sock.Silent()
+		return sock.Silent(time.Now())
 	}
-	return s.Env.Clock.Since(s.arrived)
+	return time.Since(s.arrived)
 }
 
 // WatchPeer makes the kernel end the connection soon if the client's machine is gone.
 func (s *Session) WatchPeer() { s.sock.Load().WatchPeer() }
 
 // HasInput tells whether there are unread bytes, such as an unfinished command.
-func (s *Session) HasInput() bool { return len(s.in.Unread()) > 0 }
+func (s *Session) HasInput() bool { return len(s.in.unread()) > 0 }
 
 // SetAuthenticated allows the longer commands of an authenticated client.
 func (s *Session) SetAuthenticated(yes bool) {
 	s.decoder.SetAuthenticated(yes)
-	s.in.SetTrusted(yes)
+	s.in.trusted = yes
 }
 
 // Begin is called first in each turn of the session's task. It returns false if the client cannot be
@@ -144,18 +141,18 @@ func (s *Session) Begin(task *loop.Task) bool {
 // adopt has the loop read the client, after the TLS handshake. It returns false if that failed.
 func (s *Session) adopt(task *loop.Task) bool {
 	s.task = task
-	s.setLimits(&s.Env.Active.Load().Limits)
+	s.setLimits()
 	if !s.handshakeTLS() {
 		return false
 	}
-	sock, err := conn.Adopt(s.client, s.Env.Loop, task, s.Env.Clock, s.in)
+	sock, err := s.Env.Loop.Adopt(s.client, &s.in)
 	if err != nil {
 		return false
 	}
-	s.client, s.out = nil, conn.NewWriter(sock)
+	s.client, s.out = nil, upstream.NewWriter(sock)
 	s.up.Begin(task, s.out)
 	s.sock.Store(sock)
-	s.in.Begin(sock, s.busy)
+	s.in.begin(sock, task)
 	return true
 }
 
@@ -167,25 +164,28 @@ func (s *Session) Next() (cmd wire.Command, ok bool) {
 	}
 	if s.taken++; s.taken >= mostCommands {
 		s.taken = 0
-		s.up.Send() // the upstream can begin
+		s.send() // the upstream can begin
 		s.task.Yield()
 	}
 	if s.Ending() {
 		return cmd, false
 	}
-	cmd, n, ok, need, err := s.decoder.Next(s.in.Unread())
-	s.in.Consume(n)
-	s.in.Expect(need)
+	cmd, n, ok, need, err := s.decoder.Next(s.in.unread())
+	s.in.consume(n)
+	s.in.need = need
 	if err != nil {
 		s.refuseBytes(err)
 	}
 	return cmd, ok && err == nil
 }
 
-// setLimits sets the limits for all that is read from now on.
-func (s *Session) setLimits(limits *config.Limits) {
-	s.decoder.SetLimits(limits.Framing())
-	s.in.SetLimit(limits.Query)
+// setLimits sets the present limits for all that is read from now on.
+func (s *Session) setLimits() {
+	if settings := s.Env.Active.Load(); settings != s.limited {
+		s.limited = settings
+		s.decoder.SetLimits(settings.Limits.Framing())
+		s.in.most = settings.Limits.Query
+	}
 }
 
 // refuseBytes ends the session because of bytes that are no acceptable command.
@@ -214,23 +214,22 @@ func (s *Session) endsReplies() bool {
 // ReadMore sends what is ready and waits for the client. rests means that the task must return, and the
 // loop then calls it again when there is more. With neither more nor rests the session ends.
 func (s *Session) ReadMore() (more, rests bool) {
-	if s.Ending() {
-		return false, false
-	}
 	s.settleAsked()
-	s.up.Send()
+	s.send()
 	s.Flush()
-	if s.in.IsLarge() {
+	if s.in.isLarge() {
 		s.task.Leave()
 	} else {
 		s.task.Back()
 	}
-	if s.mustEnd() {
+	if s.up.Failed() {
+		s.End(UpstreamGone)
+	}
+	if s.ended.Load() != 0 {
 		return false, false
 	}
-	s.reading.Store(true)
-	err := s.in.Fill()
-	nothing := errors.Is(err, conn.ErrNothing)
+	err := s.in.fill()
+	nothing := errors.Is(err, errNothing)
 	if nothing && s.task.OnLoop() {
 		return false, true
 	}
@@ -241,9 +240,9 @@ func (s *Session) ReadMore() (more, rests bool) {
 	switch {
 	case err == nil || nothing:
 		return true, false
-	case errors.Is(err, conn.ErrNoMemory):
+	case errors.Is(err, errNoMemory):
 		s.End(NoMemory)
-	case errors.Is(err, conn.ErrQueryTooLong):
+	case errors.Is(err, errQueryTooLong):
 		s.End(QueryTooLong)
 	default:
 		s.End(ClientGone)
@@ -253,16 +252,8 @@ func (s *Session) ReadMore() (more, rests bool) {
 
 // endReading is called when the session no longer waits for the client.
 func (s *Session) endReading() {
-	s.setLimits(&s.Env.Active.Load().Limits)
-	s.reading.Store(false)
-	s.in.EndFill()
-}
-
-func (s *Session) mustEnd() bool {
-	if s.up.Failed() {
-		s.End(UpstreamGone)
-	}
-	return s.ended.Load() != 0
+	s.setLimits()
+	s.in.endFill()
 }
 
 // Finish delivers every reply that is ready or pending at the upstream.
@@ -271,12 +262,12 @@ func (s *Session) Finish() {
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)
 	}
-	s.up.Send()
+	s.send()
 	s.Flush()
 	if s.running.Err() == nil && !s.up.ClosesAtOnce() {
 		s.up.Finish()
 	}
-	s.sock.Load().AwaitSent()
+	s.sock.Load().AwaitDrained(s.task, 0)
 }
 
 // Release closes everything, whatever state the session is in. It is the last call.
@@ -287,10 +278,10 @@ func (s *Session) Release() {
 	} else {
 		_ = s.client.Close()
 	}
-	s.busy.End()
+	s.busy.end()
 	s.settleAsked() // they use the session
 	s.up.Close()
-	s.in.Release()
+	s.in.release()
 	s.decoder.ForgetArgs()
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
@@ -145,7 +144,7 @@ func TestBusyInPipeline(t *testing.T) {
 func TestLongCommands(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		_, client := start(t, io.Discard)
-		for _, length := range []int{1, conn.SmallBuffer - 30, conn.SmallBuffer, 20_000, conn.LargeBuffer, 300_000} {
+		for _, length := range []int{1, SmallBuffer - 30, SmallBuffer, 20_000, LargeBuffer, 300_000} {
 			text := strings.Repeat("x", length)
 			ask(t, client, fmt.Sprintf("*2\r\n$4\r\nBUSY\r\n$%d\r\n%s\r\nA 2\r\n", length, text), "+"+text+"\r\n+2\r\n")
 		}
@@ -190,12 +189,11 @@ func TestUnreadReplies(t *testing.T) {
 			}
 		}
 	}()
-	limits := config.Limits{UnreadTime: time.Second}
+	limits := config.Limits{UnreadTime: 100 * time.Millisecond}
 	for deadline := time.Now().Add(time.Minute); !s.HasEnded(Unread); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not noticed")
 		}
-		s.Env.Clock.Advance(s.Env.Clock.Now() + int64(10*time.Millisecond))
 		s.Inspect(&limits, false, false)
 	}
 }
@@ -228,7 +226,7 @@ func TestReasonsAreToldOnce(t *testing.T) {
 // A client that leaves may end its upstream connection first. That is still the client's
 // doing, unless the proxy has a reason of its own.
 func TestWhoseEndItIs(t *testing.T) {
-	leaves, ends := (*Session).ClientLeft, func(s *Session) { busySession{s}.ClientEnded() }
+	leaves, ends := (*Session).clientLeft, (*Session).clientEnded
 	for _, row := range []struct {
 		name string
 		left func(*Session) // nil: the client has not left

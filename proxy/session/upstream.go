@@ -39,21 +39,30 @@ func (s *Session) Forward(cmd wire.Command, want upstream.Expectation) {
 		want.To = upstream.ToNobody
 	}
 	s.forwarded++
-	if cmd.Raw[0] != '*' { // an inline command
-		cmd.Raw = cmd.AsArray()
-	}
-	s.up.Forward(cmd.Raw, want)
+	s.Insert(cmd.AsArray(), want)
 }
 
 // Insert sends the proxy's own commands before the next that is forwarded. Their replies go to nobody, or to the
 // session (Settled).
-func (s *Session) Insert(commands []byte, want upstream.Expectation) { s.up.Forward(commands, want) }
+func (s *Session) Insert(commands []byte, want upstream.Expectation) {
+	if full := s.up.Forward(commands, want); full {
+		s.send()
+	}
+}
 
-// beforeSend writes the replies that come before those of forwarded commands.
-func (s *Session) beforeSend() {
+// send sends what was forwarded, after the replies that come before its own.
+func (s *Session) send() {
+	if !s.up.Gathers() {
+		return
+	}
 	s.Flush()
 	s.Env.Metrics.Forwarded(s.forwarded)
 	s.forwarded = 0
+	if s.up.MustWait() {
+		s.whileBusy(s.up.Send)
+	} else {
+		s.up.Send()
+	}
 }
 
 // Settle waits until the upstream has answered every forwarded command and the client has
@@ -67,7 +76,7 @@ func (s *Session) Settle() bool {
 // the next command, or nil if there were none or they were too long to keep.
 func (s *Session) Settled() (replies []byte, ok bool) {
 	s.settleAsked()
-	s.up.Send()
+	s.send()
 	if s.up.Drained() {
 		replies, ok = s.up.Wait()
 	} else {
@@ -112,7 +121,7 @@ func (s *Session) dial(open func() *upstream.Failure) (failure *upstream.Failure
 		return &upstream.Failure{Reply: wire.ErrUpstreamDown} // the session ends
 	}
 	s.Busy(func() { failure = open() })
-	s.dialed = s.in.Arrived()
+	s.dialed = s.in.arrived()
 	switch {
 	case failure == nil:
 		s.Env.Reached.Add(1)
@@ -160,7 +169,7 @@ func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config
 // CloseUpstream delivers the upstream's pending replies and closes the session's own connection. It
 // returns false if the session must end instead.
 func (s *Session) CloseUpstream() bool {
-	s.up.Send()
+	s.send()
 	whole := false
 	s.whileBusy(func() { whole = s.up.CloseOwn() })
 	if !whole {

@@ -17,7 +17,7 @@ func (s *Session) Busy(wait func()) {
 // Parked is Busy for a wait that does not block: it finds the session's task in its context,
 // and parks it, or leaves the loop before it blocks.
 func (s *Session) Parked(wait func(context.Context)) {
-	s.up.Send()
+	s.send()
 	if s.parked == nil {
 		s.parked = loop.NewContext(s.ctx, s.task)
 	}
@@ -26,9 +26,9 @@ func (s *Session) Parked(wait func(context.Context)) {
 
 // whileBusy calls wait while the busy timer looks after the client.
 func (s *Session) whileBusy(wait func()) {
-	s.busy.Begin(len(s.pending) > 0)
+	s.busy.begin(len(s.pending) > 0)
 	wait()
-	s.busy.End()
+	s.busy.end()
 }
 
 // Doing names the command that is performed, for the log of long rounds of the loop.
@@ -41,33 +41,30 @@ func (s *Session) OnLoop() bool { return s.task.OnLoop() }
 // session comes back when it waits for its client again.
 func (s *Session) LeaveLoop() { s.task.Leave() }
 
-// busySession is the session as its busy timer sees it.
-type busySession struct{ *Session }
-
-func (b busySession) Flush() {
-	if len(b.pending) == 0 {
-		return
+// flushWhileBusy writes the pending replies. The busy timer calls it.
+func (s *Session) flushWhileBusy() {
+	if len(s.pending) > 0 {
+		s.out.Lock()
+		s.flushLocked(func(replies []byte) []byte { return replies })
 	}
-	b.out.Lock()
-	b.flushLocked(func(replies []byte) []byte { return replies })
 }
 
-// ClientEnded handles EOF from the client. Running lock commands are cancelled, and later ones
+// clientEnded handles EOF from the client. Running lock commands are cancelled, and later ones
 // that take a lock are not tried: a lock granted to a client that has left is worse than an
 // error (redlock.Outcome's Abandoned). A client that only half-closed still gets the upstream's
 // replies, unless a forwarded command may block, as with Redis.
-func (b busySession) ClientEnded() {
-	b.left.Store(true)
-	if b.blocking.Load() {
-		b.ClientLeft()
+func (s *Session) clientEnded() {
+	s.left.Store(true)
+	if s.blocking.Load() {
+		s.clientLeft()
 		return
 	}
-	b.gone()
-	b.up.Drain()
+	s.gone()
+	s.up.Drain()
 }
 
-// ClientLeft is called when the client reads no more, or has certainly gone.
-func (s *Session) ClientLeft() {
+// clientLeft is called when the client reads no more, or has certainly gone.
+func (s *Session) clientLeft() {
 	s.left.Store(true)
 	s.gone()
 	s.up.Leave()

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
@@ -19,7 +18,7 @@ import (
 // methods.
 type Conn struct {
 	pool    *Pool
-	sock    *conn.Socket
+	sock    *loop.Socket
 	only    *Member // has the connection for itself; nil: it is one of the pool's
 	server  Server
 	stale   atomic.Bool // no member begins to use it any more
@@ -66,8 +65,8 @@ func dialAndLogIn(ctx context.Context, dial Dial, login *Login) (dialled net.Con
 }
 
 // attach has the loop read and write the connection from now on.
-func (c *Conn) attach(dialled net.Conn, task *loop.Task) *Failure {
-	sock, err := conn.Adopt(dialled, c.pool.loop, task, c.pool.clock, receiver{c})
+func (c *Conn) attach(dialled net.Conn) *Failure {
+	sock, err := c.pool.loop.Adopt(dialled, receiver{c})
 	if err != nil {
 		_ = dialled.Close()
 		return &Failure{Reply: wire.ErrUpstreamDown, Err: err}
@@ -84,7 +83,6 @@ func (r receiver) Received(p []byte) {
 	if r.stopped {
 		return
 	}
-	defer r.catch()
 	if wrong := r.feed(p); wrong != nil {
 		r.stopped = true
 		r.pool.wrong(wrong)
@@ -96,21 +94,15 @@ func (r receiver) Received(p []byte) {
 	}
 }
 
-// Ended is called with io.EOF, and again when the loop has let go of the connection.
+// Ended is called with io.EOF, and again when the loop has let go of the connection, also after a panic here.
 func (r receiver) Ended(err error) {
+	if errors.Is(err, loop.ErrPanicked) {
+		r.stopped = true
+		r.pool.wrong(err)
+	}
 	r.finish()
 	if !errors.Is(err, io.EOF) && r.release != nil {
 		r.release()
-	}
-}
-
-// catch is deferred. It ends a connection in which there was a panic. Other clients hold locks through
-// this process.
-func (c *Conn) catch() {
-	if reason := recover(); reason != nil {
-		c.stopped = true
-		c.pool.wrong(Defect{reason})
-		c.sock.Abandon()
 	}
 }
 
@@ -125,7 +117,7 @@ func (c *Conn) finish() {
 		c.pass(c.kept, false)
 	} else if c.inside && c.to != nil && c.as == ToClient && !c.to.gone.Load() {
 		c.to.client.Lock() // others may write to the client
-		_ = c.to.client.Pass(nil, false)
+		_ = c.to.client.pass(nil, false)
 		c.to.client.Unlock()
 	}
 	c.stopped = true

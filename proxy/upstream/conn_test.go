@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -60,9 +59,7 @@ type ownRig struct {
 	client   net.Conn
 	replies  *bufio.Reader // what the client gets
 	events   *recorder
-	memory   *conn.Budget
-	clock    *conn.Clock
-	waited   atomic.Int32 // how often a Write did
+	memory   atomic.Int64 // that is taken
 	known    bool
 	failure  *Failure
 }
@@ -71,7 +68,7 @@ type ownRig struct {
 // together.
 func open(t *testing.T, login *Login, answers ...string) *ownRig {
 	t.Helper()
-	r := &ownRig{clock: &conn.Clock{}, memory: conn.NewBudget(func() int64 { return 1 << 20 }), events: &recorder{}}
+	r := &ownRig{events: &recorder{}}
 	near, far := pair(t)
 	inside, outside := pair(t)
 	r.server, r.client = far, outside
@@ -95,14 +92,13 @@ func open(t *testing.T, login *Login, answers ...string) *ownRig {
 	}()
 	dial := func(context.Context) (net.Conn, error) { return near, nil }
 	l := proxytest.Loop(t)
-	client, err := conn.Adopt(inside, l, nil, r.clock, proxytest.Deaf{})
+	client, err := l.Adopt(inside, proxytest.Deaf{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := NewPool(r.clock, r.memory, l, func(error) { r.events.add("out of sync") })
-	waiting := func(wait func()) { r.waited.Add(1); wait() }
-	r.Member = NewMember(Options{Owner: r.events, Pool: pool, Captures: func() int64 { return 100_000 }, Waiting: waiting, BeforeSend: func() {}})
-	r.Begin(proxytest.Task(t, l), conn.NewWriter(client))
+	pool := NewPool(l, func(n int) bool { r.memory.Add(int64(n)); return true }, func(error) { r.events.add("out of sync") })
+	r.Member = NewMember(Options{Owner: r.events, Pool: pool, Captures: func() int64 { return 100_000 }})
+	r.Begin(proxytest.Task(t, l), NewWriter(client))
 	r.known, r.failure = r.Open(context.Background(), dial, login)
 	await(t, "the login's end", played)
 	if (r.Own() == nil) == (r.failure == nil) {
@@ -262,12 +258,12 @@ func TestClientLeavesInsideAReply(t *testing.T) {
 	eventually(t, "the client is given up", r.gone.Load)
 	r.Member.client.Lock()
 	defer r.Member.client.Unlock()
-	if r.Member.client.Pass([]byte("x"), false) == nil {
+	if r.Member.client.pass([]byte("x"), false) == nil {
 		t.Error("the client has not left")
 	}
 }
 
-// A long command is sent as it is, so Write returns when nobody uses its bytes any more. The owner is told that it
+// A long command is sent as it is, so Send returns when nobody uses its bytes any more. The owner can know that it
 // waits, because the client may leave meanwhile.
 func TestLongWriteKeepsItsBytes(t *testing.T) {
 	r := opened(t)
@@ -278,11 +274,17 @@ func TestLongWriteKeepsItsBytes(t *testing.T) {
 		_, _ = io.ReadFull(r.requests, got)
 		read <- string(got)
 	}()
-	r.sends(long, Expectation{Count: 1})
+	if !r.Forward(long, Expectation{Count: 1}) || !r.Gathers() || !r.MustWait() {
+		t.Error("a long command may be kept, or is said not to wait")
+	}
+	r.Send()
 	clear(long)
-	r.sends([]byte("y"), Expectation{Count: 1})
-	if got := <-read; got != strings.Repeat("x", 1<<20)+"y" || r.waited.Load() == 0 {
-		t.Errorf("%d bytes come, the first of which is %q; it waited %d times", len(got), got[0], r.waited.Load())
+	if r.Forward([]byte("y"), Expectation{Count: 1}) || r.MustWait() {
+		t.Error("a short command may not be kept, or is said to wait")
+	}
+	r.Send()
+	if got := <-read; got != strings.Repeat("x", 1<<20)+"y" {
+		t.Errorf("%d bytes come, the first of which is %q", len(got), got[0])
 	}
 	written := make(chan struct{})
 	go func() { // the server reads no more
@@ -316,7 +318,7 @@ func TestWhatIsKeptIsPaidFor(t *testing.T) {
 	long := "$50000\r\n" + strings.Repeat("x", 50_000) + "\r\n"
 	r.sends([]byte("x"), Expectation{To: ToOwner, Count: 1})
 	r.say(long[:40_000])
-	for deadline := time.Now().Add(patience); r.memory.InUse() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); r.memory.Load() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no memory is taken")
 		}
@@ -333,7 +335,7 @@ func TestWhatIsKeptIsPaidFor(t *testing.T) {
 	r.sends([]byte("x"), Expectation{To: ToOwner, Count: 1})
 	r.say(long[:40_000])
 	r.Close()
-	if n := r.memory.InUse(); n != 0 {
+	if n := r.memory.Load(); n != 0 {
 		t.Errorf("%d bytes are still taken", n)
 	}
 }

@@ -8,13 +8,16 @@
 // session's part. A member has the connection for itself (Member.Open), or shares one of the Pool's
 // with others (Member.Join). That is the only difference: a queue with one member or with several.
 //
-//	session  Member a --commands--.                               .--> conn.Writer of a's client
+//	session  Member a --commands--.                               .--> Writer of a's client
 //	                               \                             /
-//	session  Member b --commands----> [ b b a b a a ]  queue   --'---> conn.Writer of b's client
+//	session  Member b --commands----> [ b b a b a a ]  queue   --'---> Writer of b's client
 //	                       |             ^                     ^
 //	                       |     Send    |         feed        |
 //	                       v  at the end |      the first      |
-//	                   conn.Socket ======+=== the upstream ====' replies, in the same order
+//	                   loop.Socket ======+=== the upstream ====' replies, in the same order
+//
+// Clients and servers have the same kind of socket (loop.Socket). A Writer is the lock on the writing side of a
+// client's, where a value that comes in parts must not be interrupted.
 //
 // A member gathers the commands of one input (Forward), with what will answer them. Send puts the commands
 // into the socket's buffer and the turns into the queue, both under the connection's mutex, so they have one order. A
@@ -81,7 +84,7 @@
 // that mutex, and only the loop changes it. A member's captured replies belong to the loop while replies
 // are pending, and to the task when none is.
 //
-// Lock order: a Pool's mutex, then a connection's. The client's conn.Writer is locked with neither held,
+// Lock order: a Pool's mutex, then a connection's. The client's Writer is locked with neither held,
 // and Owner.Confirmed is called with it. Nothing else is called with a mutex held, and no I/O is done. The
 // owner's methods may be called shortly after Member.Close.
 package upstream

@@ -194,13 +194,13 @@ func (c *Conn) pass(p []byte, inside bool) {
 	case (toClient || len(c.said) > 0) && !m.gone.Load():
 		m.client.Lock()
 		defer m.client.Unlock()
-		if toClient && m.client.Pass(p, inside) != nil { // else the client does not want to see a refusal
+		if toClient && m.client.pass(p, inside) != nil { // else the client does not want to see a refusal
 			m.gone.Store(true)
 		}
 		for _, said := range c.said {
 			m.Owner.Confirmed(said)
 		}
-		if m.client.IsFull() {
+		if m.client.to.Waiting() > mostUnread {
 			c.stopFor(m)
 		}
 	case c.as == ToOwner && len(p) > 0: // else the task may have what was captured before

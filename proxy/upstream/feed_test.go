@@ -3,13 +3,15 @@ package upstream
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
+	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
 func bulkOf(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
@@ -20,39 +22,57 @@ type nobody struct{}
 func (nobody) Confirmed(wire.Confirmation) {}
 func (nobody) Unread()                     {}
 
-// collector is a client's writing side that keeps what is written to it.
+// collector is a client's connection in memory. It keeps what is written to it.
 type collector struct {
-	sync.Mutex
-	bytes.Buffer
-	inside bool
+	net.Conn
+	written bytes.Buffer
+	loop    *loop.Loop
+	*Writer
 }
 
-func (c *collector) Pass(p []byte, inside bool) error {
-	c.inside = inside
-	_, _ = c.Write(p)
-	return nil
+func (c *collector) Write(p []byte) (int, error) { return c.written.Write(p) }
+func (c *collector) Take([]byte) (int, error)    { return 0, nil }
+func (c *collector) Tell(func())                 {}
+func (c *collector) LocalAddr() net.Addr         { return nil }
+func (c *collector) RemoteAddr() net.Addr        { return nil }
+
+// got is what the client has got so far.
+func (c *collector) got() string {
+	for c.loop.Step() {
+	}
+	return c.written.String()
 }
-func (c *collector) IsFull() bool          { return false }
-func (c *collector) Waiting() int          { return 0 }
-func (c *collector) WhenTaken(func()) bool { return false }
+
+// steps is a loop that runs in got only.
+var steps = loop.NewIn(nil, func() {}, slog.New(slog.DiscardHandler))
 
 // testMember makes a member whose client keeps what it gets.
 func testMember(captures int64) (*Member, *collector) {
-	m := NewMember(Options{Owner: nobody{}, Pool: &Pool{memory: unlimited()}, Captures: func() int64 { return captures }})
-	client := &collector{}
-	m.client = client
+	m := NewMember(Options{Owner: nobody{}, Pool: &Pool{reserve: unlimited}, Captures: func() int64 { return captures }})
+	client := &collector{loop: steps}
+	sock, err := steps.Adopt(client, proxytest.Deaf{})
+	if err != nil {
+		panic(err)
+	}
+	client.Writer = NewWriter(sock)
+	m.client = client.Writer
 	return m, client
 }
 
-func unlimited() *conn.Budget { return conn.NewBudget(func() int64 { return 1 << 30 }) }
+func unlimited(int) bool { return true }
 
 // testUpstream makes a member's own Conn without a connection. The test feeds it.
-func testUpstream(version wire.Version, captures int64, expected ...Expectation) *Conn {
-	m, _ := testMember(captures)
-	u := &Conn{only: m, version: version}
-	m.conn.Store(u)
+func testUpstream(version wire.Version, captures int64, expected ...Expectation) *fedConn {
+	m, client := testMember(captures)
+	u := &fedConn{Conn: &Conn{only: m, version: version}, client: client}
+	m.conn.Store(u.Conn)
 	u.expect(expected...)
 	return u
+}
+
+type fedConn struct {
+	*Conn
+	client *collector
 }
 
 // expect has the member expect something, as if it wrote commands.
@@ -72,21 +92,20 @@ func (c *Conn) expect(expected ...Expectation) {
 }
 
 // feedAll feeds a stream in pieces, as the loop does, and returns the bytes that went to the client.
-func (c *Conn) feedAll(t *testing.T, pieces ...string) (got string, broken error) {
+func (c *fedConn) feedAll(t *testing.T, pieces ...string) (got string, broken error) {
 	t.Helper()
-	client := c.only.client.(*collector)
 	for _, piece := range pieces {
 		p := []byte(piece)
 		broken = c.feed(p)
 		clear(p) // it is the caller's again
 		if broken != nil {
-			return client.String(), broken
+			return c.client.got(), broken
 		}
 	}
 	if len(c.kept) > 0 {
 		t.Fatalf("%q was kept back", c.kept)
 	}
-	return client.String(), nil
+	return c.client.got(), nil
 }
 
 func TestReplyCounting(t *testing.T) {
@@ -249,9 +268,8 @@ func FuzzReplyCounting(f *testing.F) {
 			for at := 0; at < len(stream) && wrong[i] == nil; at += step {
 				wrong[i] = u.feed([]byte(stream[at:min(at+step, len(stream))]))
 			}
-			client := u.only.client.(*collector)
-			got[i] = client.String()
-			if client.inside && !u.inside {
+			got[i] = u.client.got()
+			if u.client.inside && !u.inside {
 				t.Errorf("%q: the client is inside a value that is over", stream)
 			}
 		}
@@ -284,7 +302,7 @@ func FuzzFeed(f *testing.F) {
 				wrong[i] = c.feed([]byte(stream[at:min(at+step, len(stream))]))
 			}
 			for j, client := range clients {
-				got[i][j] = client.String()
+				got[i][j] = client.got()
 			}
 		}
 		if (wrong[0] == nil) != (wrong[1] == nil) || wrong[0] == nil && got[0] != got[1] {

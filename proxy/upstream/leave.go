@@ -6,13 +6,16 @@ import "time"
 
 // Drain says that the client sends no more. It gets what comes until the server has been silent for
 // drainSilence (Look). Any goroutine may call it.
-func (m *Member) Drain() { m.drains.Store(true) }
+func (m *Member) Drain() { m.drains.Store(int64(time.Since(began))) }
+
+// began is before every time.
+var began = time.Now()
 
 // Leave says that no more commands will be sent, as the end of a client's own connection would. A command that
 // still blocks at the upstream could swallow an element. Replies of the member's own connection are still
 // delivered. Any goroutine may call it.
 func (m *Member) Leave() {
-	m.drains.Store(true)
+	m.Drain()
 	if own := m.Own(); own != nil {
 		own.sock.CloseWrite()
 		return
@@ -33,18 +36,18 @@ func (m *Member) Abandon() {
 
 // Look gives up a server that has been silent for too long, once no more commands will come. It returns the
 // time for which the server of the member's own connection has read no commands. The sweep calls it.
-func (m *Member) Look() (stalled time.Duration) {
+func (m *Member) Look(now time.Time) (stalled time.Duration) {
 	c := m.conn.Load()
 	if c == nil {
 		return 0
 	}
-	if m.drains.Load() && c.sock.Quiet() > drainSilence {
+	if since := m.drains.Load(); since != 0 && min(c.sock.Quiet(now), now.Sub(began)-time.Duration(since)) > drainSilence {
 		m.Abandon()
 	}
 	if c.only == nil {
 		return 0
 	}
-	return c.sock.Stalled()
+	return c.sock.Stalled(now)
 }
 
 // Finish gives the client its last replies. On its own connection the upstream learns that no more

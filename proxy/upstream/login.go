@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -159,7 +158,7 @@ var errNoAnswers = errors.New("its replies do not answer the commands")
 func readAnswers(from net.Conn, n int, judge func(i int, answer []byte) error) error {
 	var scanner resp.Scanner
 	var answer []byte
-	buf := make([]byte, conn.SmallBuffer)
+	buf := make([]byte, 1<<10)
 	for answered := 0; answered < n; {
 		size, err := from.Read(buf)
 		if err != nil {

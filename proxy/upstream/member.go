@@ -6,35 +6,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
 
 const (
-	// mostUnsent bounds the bytes that wait to be sent on a shared connection, and ownUnsent those on a
+	// mostUnsent bounds the bytes that wait to be sent on a shared connection, and mostUnsentAlone those on a
 	// member's own. While there are more, Send waits.
-	mostUnsent = 1 << 20
-	ownUnsent  = 64 << 10
-	// mostGathered bounds the commands that are sent together, and what is copied for that.
-	mostGathered = 64 << 10
+	mostUnsent      = 1 << 20
+	mostUnsentAlone = 64 << 10
+	// muchGathered is the bytes of commands that do not wait for others of the same input.
+	muchGathered = 32 << 10
 	// mostUnanswered and mostReplies bound the commands that a member has unanswered on a shared connection, in bytes
 	// and in number, and so what others may have to wait for.
 	mostUnanswered = 64 << 10
 	mostReplies    = 1024
 	// drainSilence bounds the silence of a server to which no more commands will go.
 	drainSilence = 10 * time.Second
+	// keptCapture is the most memory for replies to the owner that is kept for the next ones.
+	keptCapture = 32 << 10
 )
-
-// A client is the writing side of a member's client (conn.Writer).
-type client interface {
-	Lock()
-	Unlock()
-	Pass(p []byte, inside bool) error
-	IsFull() bool
-	Waiting() int
-	WhenTaken(then func()) bool
-}
 
 // An Owner is the session of a member. The loop calls it. No method may wait, or write to the client.
 type Owner interface {
@@ -47,11 +38,9 @@ type Owner interface {
 
 // Options are the things that a member needs from its owner.
 type Options struct {
-	Owner      Owner
-	Pool       *Pool
-	Captures   func() int64 // the most bytes of replies that Wait returns
-	Waiting    func(func()) // calls a function that waits until the server takes more
-	BeforeSend func()       // is called before commands are sent
+	Owner    Owner
+	Pool     *Pool
+	Captures func() int64 // the most bytes of replies that Wait returns
 }
 
 // A Member is one session's part in the connections to the ordinary Redis. At any time it has none, one
@@ -59,11 +48,10 @@ type Options struct {
 // owner calls Close.
 type Member struct {
 	Options
-	writer *conn.Writer // of the owner's client
-	client client       // the same
-	task   *loop.Task   // the owner's
-	unpark func()       // task.Unpark, as one value
-	index  int          // of the connections to one server
+	client *Writer    // of the owner's client
+	task   *loop.Task // the owner's
+	unpark func()     // task.Unpark, as one value
+	index  int        // of the connections to one server
 
 	conn     atomic.Pointer[Conn] // the last one that was used; nil: none, or its own was closed
 	gathered []byte               // commands for the next Send; a buffer of gathers, or a copy while Send waits, or nil
@@ -72,7 +60,7 @@ type Member struct {
 	failed   atomic.Bool          // replies will never come, or will not reach the client
 	gone     atomic.Bool          // nothing more may be written to the client
 	slow     atomic.Bool          // others may have waited for it
-	drains   atomic.Bool          // no more commands will come
+	drains   atomic.Int64         // since when no more commands came, in ns; 0: some may come
 	pending  atomic.Int64         // replies that are not at their destinations yet
 	waits    atomic.Bool          // the task waits for that
 
@@ -87,7 +75,7 @@ type Member struct {
 }
 
 // gathers are buffers for commands, so that a session that sends nothing has none.
-var gathers = sync.Pool{New: func() any { return new([mostGathered]byte) }}
+var gathers = sync.Pool{New: func() any { return new([2 * muchGathered]byte) }}
 
 // NewMember makes a member that has no connection.
 func NewMember(o Options) *Member {
@@ -96,8 +84,8 @@ func NewMember(o Options) *Member {
 
 // Begin says which task runs the owner, and who gets the replies. It comes before all methods but those
 // that any goroutine may call.
-func (m *Member) Begin(task *loop.Task, client *conn.Writer) {
-	m.task, m.unpark, m.writer, m.client = task, task.Unpark, client, client
+func (m *Member) Begin(task *loop.Task, client *Writer) {
+	m.task, m.unpark, m.client = task, task.Unpark, client
 }
 
 // Own is the connection that the member has for itself, or nil. Any goroutine may ask.
@@ -117,12 +105,12 @@ func (m *Member) Open(ctx context.Context, dial Dial, login *Login) (known bool,
 	}
 	c := &Conn{pool: m.Pool, only: m, version: login.Version}
 	c.SetID(login.id)
-	if failure := c.attach(dialled, m.task); failure != nil {
+	if failure := c.attach(dialled); failure != nil {
 		return false, failure
 	}
 	m.leaveShared()
 	m.conn.Store(c)
-	c.sock.ReadLike(m.writer)
+	c.sock.ReadLike(m.client.to)
 	c.sock.Resume()
 	return known, nil
 }
@@ -166,11 +154,8 @@ func (m *Member) leaveShared() {
 }
 
 // Forward adds commands to those of the next Send. e says how they will be answered. There must be a
-// connection.
-func (m *Member) Forward(commands []byte, e Expectation) {
-	if len(m.gathered)+len(commands) > mostGathered {
-		m.Send()
-	}
+// connection. If it returns true, Send comes next: much is gathered, or commands that are long were not copied.
+func (m *Member) Forward(commands []byte, e Expectation) (full bool) {
 	c := m.conn.Load()
 	last := len(m.expected) - 1
 	switch {
@@ -184,39 +169,47 @@ func (m *Member) Forward(commands []byte, e Expectation) {
 	default:
 		m.expected = append(m.expected, e)
 	}
-	switch {
-	case len(commands) > mostGathered:
+	if len(commands) > muchGathered {
 		m.long = commands
-		m.Send()
-	case m.gathered == nil:
-		m.gathered = append(gathers.Get().(*[mostGathered]byte)[:0], commands...)
-	default:
-		m.gathered = append(m.gathered, commands...)
+		return true
 	}
+	if m.gathered == nil {
+		m.gathered = gathers.Get().(*[2 * muchGathered]byte)[:0]
+	}
+	m.gathered = append(m.gathered, commands...)
+	return len(m.gathered) > muchGathered
 }
 
 // Gathers tells whether commands wait for Send.
-func (m *Member) Gathers() bool { return len(m.gathered) > 0 }
+func (m *Member) Gathers() bool { return len(m.gathered) > 0 || m.long != nil }
+
+// MustWait tells whether Send will wait: the server takes no more now, or a long command is sent as it is.
+func (m *Member) MustWait() bool {
+	c := m.conn.Load()
+	return m.long != nil || c.sock.Waiting() > c.mostUnsent()
+}
+
+// mostUnsent is the number of bytes that may wait to be sent. While there are more, Send waits.
+func (c *Conn) mostUnsent() int {
+	if c.only != nil {
+		return mostUnsentAlone
+	}
+	return mostUnsent
+}
 
 // Send sends the commands in one write. It waits while the server takes no more. If the connection has
 // ended, the member fails. On a connection that others use, commands and turns enter in one step, long commands too:
 // otherwise the bytes of others could come between, and each would get the replies of another.
 func (m *Member) Send() {
-	if len(m.gathered) == 0 && m.long == nil {
-		return
-	}
-	m.BeforeSend()
-	c, most := m.conn.Load(), mostUnsent
-	if c.only != nil {
-		most = ownUnsent
-	}
-	if c.sock.Waiting() > most {
+	c := m.conn.Load()
+	if c.sock.Waiting() > c.mostUnsent() {
 		m.keepLess()
-		m.Waiting(func() {
-			for c.sock.Waiting() > most && !c.over.Load() && !m.gone.Load() && c.sock.WhenRoom(m.unpark) {
-				m.task.Park()
-			}
-		})
+		for !c.over.Load() && !m.gone.Load() && c.sock.WhenDrained(c.mostUnsent(), m.unpark) {
+			m.task.Park()
+		}
+	}
+	if m.drains.Load() != 0 {
+		m.Drain() // the server has its time for these commands
 	}
 	c.mu.Lock()
 	over := c.over.Load()
@@ -233,9 +226,9 @@ func (m *Member) Send() {
 	}
 	long := m.long
 	if !over {
-		_ = c.sock.Append(m.gathered)
-		if c.only == nil {
-			_ = c.sock.Append(long)
+		_ = c.sock.Write(m.gathered)
+		if c.only == nil && long != nil {
+			_ = c.sock.Write(long)
 			long = nil
 		}
 	}
@@ -247,7 +240,7 @@ func (m *Member) Send() {
 	case over:
 		m.fail()
 	case long != nil: // is not copied
-		m.Waiting(func() { c.sock.Send(long) })
+		c.sock.Send(m.task, long)
 	}
 }
 
@@ -261,8 +254,8 @@ func (m *Member) keepLess() {
 
 // giveBack gives the buffer of the commands back to gathers, if it is from there.
 func (m *Member) giveBack() {
-	if cap(m.gathered) == mostGathered {
-		gathers.Put((*[mostGathered]byte)(m.gathered[:mostGathered]))
+	if cap(m.gathered) == 2*muchGathered {
+		gathers.Put((*[2 * muchGathered]byte)(m.gathered[:2*muchGathered]))
 	}
 }
 
@@ -310,7 +303,7 @@ func (m *Member) Wait() (replies []byte, ok bool) {
 		replies = m.captured
 	}
 	m.captured, m.overflow = m.captured[:0], false
-	if cap(m.captured) > conn.LargeBuffer {
+	if cap(m.captured) > keptCapture {
 		m.captured = nil
 	}
 	m.release()
@@ -324,8 +317,8 @@ func (m *Member) capture(p []byte) {
 		m.overflow = true
 		return
 	}
-	if length > conn.LargeBuffer {
-		if !m.Pool.memory.Reserve(len(p)) {
+	if length > keptCapture {
+		if !m.Pool.reserve(len(p)) {
 			m.overflow = true
 			return
 		}
@@ -335,6 +328,6 @@ func (m *Member) capture(p []byte) {
 }
 
 func (m *Member) release() {
-	m.Pool.memory.Release(m.charged)
+	m.Pool.reserve(-m.charged)
 	m.charged = 0
 }

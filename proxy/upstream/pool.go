@@ -3,14 +3,12 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
@@ -40,19 +38,13 @@ type Server struct {
 	DB                   int
 }
 
-// A Defect is a panic in this package, or in what it calls.
-type Defect struct{ Reason any }
-
-func (d Defect) Error() string { return fmt.Sprintf("panic: %v", d.Reason) }
-
 // A Pool has the shared connections of a process, and what all connections need. Any goroutine may use
 // it. The owner calls Close.
 type Pool struct {
 	running context.Context // until Close
 	stop    context.CancelFunc
-	clock   *conn.Clock
-	memory  *conn.Budget
 	loop    *loop.Loop // reads and writes the connections
+	reserve func(n int) bool
 	wrong   func(error)
 
 	mu      sync.Mutex
@@ -92,11 +84,11 @@ func (l *lane) isDialled() bool {
 // isOver tells whether a new dial is needed.
 func (l *lane) isOver() bool { return l.isDialled() && (l.conn == nil || l.conn.isPast()) }
 
-// NewPool makes a Pool without connections. Its buffers for slow clients count in memory. The
-// loop reads and writes the connections. wrong is called if a server sends a reply that answers
-// no command, and with a Defect. Then the connection ends.
-func NewPool(clock *conn.Clock, memory *conn.Budget, l *loop.Loop, wrong func(error)) *Pool {
-	p := &Pool{clock: clock, memory: memory, loop: l, wrong: wrong, lanes: map[laneKey]*lane{}}
+// NewPool makes a Pool without connections. The loop reads and writes them. reserve takes memory for replies to
+// owners, or returns false. A negative number gives memory back. wrong is called if a server sends a reply that
+// answers no command, and with loop.ErrPanicked. Then the connection ends.
+func NewPool(l *loop.Loop, reserve func(n int) bool, wrong func(error)) *Pool {
+	p := &Pool{loop: l, reserve: reserve, wrong: wrong, lanes: map[laneKey]*lane{}}
 	p.running, p.stop = context.WithCancel(context.Background())
 	return p
 }
@@ -138,37 +130,32 @@ func (p *Pool) forgetOver() {
 func (p *Pool) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	look := func() {
-		p.mu.Lock()
-		p.forgetOver()
-		open := slices.Clone(p.all)
-		p.mu.Unlock()
-		for _, c := range open {
-			c.look()
-		}
-	}
 	for {
 		select {
 		case <-p.running.Done():
 			return
-		case <-ticker.C:
-			p.loop.Do(look)
+		case now := <-ticker.C:
+			p.mu.Lock()
+			p.forgetOver()
+			for _, c := range p.all {
+				c.sock.Do(func() { c.look(now) })
+			}
+			p.mu.Unlock()
 		}
 	}
 }
 
 // look ends clients that do not read, and the connection if its server reads nothing or nobody uses it.
 // The loop calls it.
-func (c *Conn) look() {
-	defer c.catch()
+func (c *Conn) look(now time.Time) {
 	c.countDelay()
-	if c.sock.Silent() > unusedAfter && c.isIdle() {
+	if c.sock.Silent(now) > unusedAfter && c.isIdle() {
 		c.stale.Store(true)
 	}
 	if c.stale.Load() {
 		c.retired++
 	}
-	if c.retired > staleLooks && c.isIdle() || c.sock.Stalled() > stuck {
+	if c.retired > staleLooks && c.isIdle() || c.sock.Stalled(now) > stuck {
 		c.sock.Abandon()
 	}
 }
@@ -235,7 +222,7 @@ func (p *Pool) dial(l *lane, key laneKey, dial Dial) (*Conn, *Failure) {
 		return nil, l.failure
 	}
 	p.ended.Add(1)
-	if l.failure = c.attach(dialled, nil); l.failure != nil {
+	if l.failure = c.attach(dialled); l.failure != nil {
 		p.ended.Done()
 		return nil, l.failure
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
@@ -19,7 +18,7 @@ import (
 
 // A fakeOwner counts what it is told, and ends a client that does not read.
 type fakeOwner struct {
-	client *conn.Socket
+	client *loop.Socket
 	unread atomic.Int32
 	defect bool // Unread panics
 }
@@ -49,13 +48,11 @@ type rig struct {
 	wrong   atomic.Pointer[error]
 	loop    *loop.Loop
 	down    atomic.Bool
-	limit   atomic.Int64 // of the memory for what is put aside
 }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, servers: make(chan net.Conn, 100), loop: proxytest.Loop(t)}
-	r.limit.Store(1 << 30)
-	r.Pool = NewPool(&conn.Clock{}, conn.NewBudget(r.limit.Load), r.loop, func(err error) { r.wrong.Store(&err) })
+	r.Pool = NewPool(r.loop, unlimited, func(err error) { r.wrong.Store(&err) })
 	t.Cleanup(r.Close)
 	return r
 }
@@ -111,13 +108,13 @@ func (r *rig) stops(c *Conn) (stops bool) {
 func (r *rig) member(index int) *fakeMember {
 	r.t.Helper()
 	near, far := proxytest.Pair(r.t)
-	sock, err := conn.Adopt(near, r.loop, nil, r.clock, proxytest.Deaf{})
+	sock, err := r.loop.Adopt(near, proxytest.Deaf{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	owner := &fakeOwner{client: sock}
-	m := &fakeMember{Member: NewMember(Options{Owner: owner, Pool: r.Pool, Waiting: func(wait func()) { wait() }, BeforeSend: func() {}}), t: r.t, client: far, owner: owner}
-	m.Begin(proxytest.Task(r.t, r.loop), conn.NewWriter(sock))
+	m := &fakeMember{Member: NewMember(Options{Owner: owner, Pool: r.Pool}), t: r.t, client: far, owner: owner}
+	m.Begin(proxytest.Task(r.t, r.loop), NewWriter(sock))
 	m.index = index
 	r.t.Cleanup(func() { sock.Close(); m.Close() })
 	m.join(r)
@@ -325,9 +322,9 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 	other.join(r)
 	<-r.servers
 	c = other.conn.Load()
-	r.look(func() {
-		defer c.catch()
-		panic("a defect")
+	r.look(func() { // the watch's next look panics
+		c.full, c.delay = []*Member{nil}, mostDelay
+		c.queue.add(turn{of: other.Member})
 	})
 	eventually(t, "the next connection has ended", c.over.Load)
 }

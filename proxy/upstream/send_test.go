@@ -3,7 +3,6 @@ package upstream
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestWriteWaitsForTheServer(t *testing.T) {
@@ -36,22 +35,19 @@ func TestWhoWaitsKeepsItsCommandsOnly(t *testing.T) {
 	r := newRig(t)
 	a, b := r.member(0), r.member(0)
 	server := <-r.servers
-	kept := make(chan int, 1)
-	b.Options.Waiting = func(wait func()) { kept <- cap(b.gathered); wait() }
 	before := strings.Repeat("x", 16<<20) // more than the kernel takes while the server reads nothing
-	a.Forward([]byte(before), Expectation{Count: 1})
-	done := make(chan struct{})
-	go func() { defer close(done); b.sends("short", 1) }()
-	select {
-	case size := <-kept:
-		if size > 100 {
-			t.Errorf("a command of 5 bytes takes %d", size)
-		}
-	case <-time.After(patience):
-		t.Fatal("nothing waits")
+	a.sends(before, 1)
+	if b.Forward([]byte("short"), Expectation{Count: 1}); !b.MustWait() {
+		t.Error("nothing waits")
 	}
+	kept, done := make(chan int, 1), make(chan struct{})
+	b.unpark = func() { kept <- cap(b.gathered); b.task.Unpark() } // while Send still waits
+	go func() { defer close(done); b.Send() }()
 	hears(t, server, before+"short")
 	await(t, "Send's end", done)
+	if size := <-kept; size > 100 {
+		t.Errorf("a command of 5 bytes takes %d", size)
+	}
 }
 
 // Commands enter a connection together with what is expected for them, and not before: another member's may come
@@ -60,7 +56,7 @@ func TestTurnsEnterWithTheirCommands(t *testing.T) {
 	r := newRig(t)
 	a, b := r.member(0), r.member(0)
 	server := <-r.servers
-	first, second := strings.Repeat("x", mostGathered/2), strings.Repeat("y", mostGathered/2+1)
+	first, second := strings.Repeat("x", muchGathered), strings.Repeat("y", muchGathered)
 	a.Forward([]byte("a1"), Expectation{Count: 1})
 	if !a.Gathers() || !a.Drained() {
 		t.Error("something is expected before its command is sent")
@@ -68,12 +64,13 @@ func TestTurnsEnterWithTheirCommands(t *testing.T) {
 	b.sends("b1", 1)
 	a.Forward([]byte("a2"), Expectation{Count: 1})
 	a.Send()
-	a.Forward([]byte(first), Expectation{Count: 1})
-	a.Forward([]byte(second), Expectation{Count: 1}) // the first does not wait for so much
+	if a.Forward([]byte(first), Expectation{Count: 1}) || !a.Forward([]byte(second), Expectation{Count: 1}) {
+		t.Error("it is not full when much is gathered, or before")
+	}
 	b.sends("b2", 1)
 	a.Send()
-	hears(t, server, "b1a1a2"+first+"b2"+second)
-	say(server, "+b1\r\n+a1\r\n+a2\r\n+first\r\n+b2\r\n+second\r\n")
+	hears(t, server, "b1a1a2b2"+first+second)
+	say(server, "+b1\r\n+a1\r\n+a2\r\n+b2\r\n+first\r\n+second\r\n")
 	hears(t, a.client, "+a1\r\n+a2\r\n+first\r\n+second\r\n")
 	hears(t, b.client, "+b1\r\n+b2\r\n")
 	if !a.waits() || !b.waits() || a.Gathers() || a.gathered != nil {
@@ -86,11 +83,11 @@ func TestLongCommandEntersWithItsTurn(t *testing.T) {
 	r := newRig(t)
 	a, b := r.member(0), r.member(0)
 	server := <-r.servers
-	long, before := strings.Repeat("x", 3*mostGathered), strings.Repeat("y", mostUnsent/2)
+	long, before := strings.Repeat("x", 6*muchGathered), strings.Repeat("y", mostUnsent/2)
 	b.sends(before, 1)
 	eventually(t, "some bytes are sent", func() bool { return b.conn.Load().sock.Waiting() < len(before) })
 	a.Forward([]byte("a"), Expectation{Count: 1})
-	a.Forward([]byte(long), Expectation{Count: 1})
+	a.sends(long, 1)
 	b.sends("b", 1)
 	hears(t, server, before+"a"+long+"b")
 	say(server, "+b1\r\n+a\r\n+long\r\n+b2\r\n")

@@ -26,10 +26,10 @@ type congestion struct {
 
 // stopFor stops reading until the member's client has taken what waits for it.
 func (c *Conn) stopFor(m *Member) {
-	if slices.Contains(c.full, m) || !m.client.WhenTaken(func() { c.goOn(m) }) {
+	if slices.Contains(c.full, m) || !m.client.to.WhenDrained(mostUnread, func() { c.goOn(m) }) {
 		return
 	}
-	m.waited = m.client.Waiting()
+	m.waited = m.client.to.Waiting()
 	m.slow.Store(true)
 	c.full = append(c.full, m)
 	c.sock.Pause()

@@ -45,7 +45,7 @@ func TestSlowClientAloneIsKept(t *testing.T) {
 		for range 3 * looksToEnd {
 			c.countDelay()
 		}
-		if waiting := slow.Member.client.Waiting(); waiting > 128<<10 {
+		if waiting := slow.Member.client.to.Waiting(); waiting > 128<<10 {
 			t.Errorf("%d bytes wait for the client", waiting)
 		}
 	})

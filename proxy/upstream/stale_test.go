@@ -71,7 +71,7 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	say(master, "+OK\r\n")
 	hears(t, a.client, "+OK\r\n")
 	for range 2 * staleLooks {
-		r.look(func() { c.look() })
+		r.look(func() { c.look(time.Now()) })
 	}
 	leftAt(time.Time{})
 	say(replica, "-READONLY late\r\n")
@@ -83,7 +83,7 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 		t.Errorf("%d connections", open)
 	}
 	b.waits()
-	r.look(func() { c.look() })
+	r.look(func() { c.look(time.Now()) })
 	eventually(t, "the connection to the replica is closed", c.over.Load)
 }
 
@@ -95,9 +95,8 @@ func TestUnusedConnectionIsClosed(t *testing.T) {
 	server := <-r.servers
 	c := a.conn.Load()
 	a.sends("a", 1)
-	r.clock.Advance(int64(2 * unusedAfter))
 	for range 2 * staleLooks {
-		r.look(func() { c.look() })
+		r.look(func() { c.look(time.Now().Add(2 * unusedAfter)) })
 	}
 	if !a.isOn() {
 		t.Error("a connection that owes a reply is left")
@@ -105,8 +104,11 @@ func TestUnusedConnectionIsClosed(t *testing.T) {
 	say(server, "+a\r\n")
 	hears(t, a.client, "+a\r\n")
 	a.waits()
-	r.clock.Advance(int64(4 * unusedAfter))
-	r.look(func() { c.look() })
+	r.look(func() { c.look(time.Now()) })
+	if !a.isOn() {
+		t.Error("a connection that was just used is left")
+	}
+	r.look(func() { c.look(time.Now().Add(2 * unusedAfter)) })
 	if a.isOn() {
 		t.Error("it may still be chosen")
 	}
@@ -118,7 +120,7 @@ func TestUnusedConnectionIsClosed(t *testing.T) {
 		t.Error("it was closed at once")
 	}
 	for range staleLooks {
-		r.look(func() { c.look() })
+		r.look(func() { c.look(time.Now()) })
 	}
 	eventually(t, "it is closed", c.over.Load)
 }

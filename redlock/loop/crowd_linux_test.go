@@ -51,5 +51,4 @@ func TestACrowdThatLeavesDelaysNobody(t *testing.T) {
 type counter struct{ left *atomic.Int64 }
 
 func (counter) Received([]byte) {}
-func (counter) Drained()        {}
 func (c counter) Ended(error)   { c.left.Add(1) }

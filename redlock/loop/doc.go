@@ -29,7 +29,7 @@
 //   - A Receiver is called on the loop only, one call at a time. Its last call is Ended with an
 //     error other than io.EOF.
 //   - The bytes of one socket are written in the order of Write, whichever goroutines write.
-//     Write never waits, so the caller must look at what waits and stop (Drain).
+//     Write never waits, so the caller must look at what waits and stop (WhenDrained, AwaitDrained).
 //   - A socket begins paused. Resume begins reading, so that nothing is received before its
 //     owner is ready.
 //   - An Unpark is never lost, also if it comes before the Park. Park may return without one.
@@ -47,6 +47,9 @@
 //   - A task must not call runtime.LockOSThread. The runtime ends the process if a coroutine
 //     was made on a goroutine with a locked thread and is resumed on one without, or the other
 //     way round. So Run uses a goroutine of its own, and makes all coroutines there.
+//
+// Each socket notes when it last got on (progress.go), so that its owner can tell a peer that is silent from one
+// that does not read, and needs no timer for that.
 //
 // A watchdog logs rounds that took more than 10 ms, with the part that ran longest, and rounds
 // that do not end. The times include those in which other programs had the processor.

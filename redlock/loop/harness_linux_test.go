@@ -77,7 +77,6 @@ type recorder struct {
 	mu       sync.Mutex
 	got      bytes.Buffer
 	ended    []error
-	drained  int
 	changed  chan struct{} // has one item after a change
 	received func(p []byte)
 }
@@ -101,13 +100,6 @@ func (r *recorder) Received(p []byte) {
 	}
 }
 func (r *recorder) Ended(err error) { r.note(func() { r.ended = append(r.ended, err) }) }
-func (r *recorder) Drained()        { r.note(func() { r.drained++ }) }
-
-func (r *recorder) drains() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.drained
-}
 
 func (r *recorder) ends() int {
 	r.mu.Lock()
@@ -134,7 +126,7 @@ func (r *recorder) until(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-r.changed:
 		case <-time.After(30 * time.Second):
-			t.Fatalf("waited in vain for %s: %d bytes, ended %v, drained %d", what, r.got.Len(), r.ended, r.drained)
+			t.Fatalf("waited in vain for %s: %d bytes, ended %v", what, r.got.Len(), r.ended)
 		}
 	}
 }

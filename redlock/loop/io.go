@@ -20,7 +20,7 @@ func (l *Loop) news(s *Socket, readable, writable, ending bool) {
 	s.readable = s.readable || readable || ending
 	s.toTheEnd = s.toTheEnd || ending
 	l.makeReady(s)
-	if s.blocked && (writable || ending) {
+	if s.blocked.Load() && (writable || ending) {
 		s.mu.Lock()
 		s.unlockAndQueue()
 	}
@@ -52,6 +52,7 @@ func (l *Loop) read(s *Socket) {
 	n, err := s.source.read(l.buf[:])
 	switch {
 	case n > 0:
+		s.came(l.watch.last)
 		s.broughtMuch = n >= muchRead
 		// The source tells anew when more comes after a read that emptied it.
 		s.readable = n == len(l.buf) || s.toTheEnd || s.untold
@@ -73,7 +74,7 @@ func (l *Loop) tell(s *Socket, f func()) {
 	defer func() {
 		l.watch.ran(s)
 		if !returned && !s.over {
-			l.finish(s, errPanicked)
+			l.finish(s, ErrPanicked)
 		}
 	}()
 	defer l.contain("a receiver")
@@ -81,8 +82,8 @@ func (l *Loop) tell(s *Socket, f func()) {
 	returned = true
 }
 
-// errPanicked is given to Ended if the receiver did not return.
-var errPanicked = errors.New("the receiver panicked")
+// ErrPanicked is given to Ended if the receiver did not return from a call. The loop has logged why.
+var ErrPanicked = errors.New("the receiver panicked")
 
 // attend does what was asked of a socket.
 func (l *Loop) attend(s *Socket) {
@@ -103,12 +104,12 @@ func (l *Loop) attend(s *Socket) {
 	}
 	l.makeReady(s)
 	all, err := l.send(s)
-	if err == nil && all && s.mustTellDrained() {
-		l.tell(s, s.receiver.Drained)
+	if err == nil && all {
+		l.tellDrained(s)
 	}
 	switch {
 	case s.over:
-	case closed && (err != nil || all || s.blocked && !s.source.lingers()):
+	case closed && (err != nil || all || s.blocked.Load() && !s.source.lingers()):
 		l.finish(s, net.ErrClosed)
 	case err != nil:
 		l.finish(s, err)
@@ -121,13 +122,22 @@ func (l *Loop) attend(s *Socket) {
 	}
 }
 
-// mustTellDrained tells whether Drained is to be called now.
-func (s *Socket) mustTellDrained() bool {
+// tellDrained tells those who wait that nothing waits to be sent any more.
+func (l *Loop) tellDrained(s *Socket) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	must := s.drain && s.waiting == 0
-	s.drain = s.drain && !must
-	return must
+	var drained []func()
+	if s.waiting == 0 {
+		drained, s.drained = s.drained, nil
+	}
+	s.mu.Unlock()
+	if len(drained) == 0 {
+		return
+	}
+	l.tell(s, func() {
+		for _, then := range drained {
+			then()
+		}
+	})
 }
 
 // send writes what waits. all tells whether nothing waits any more.
@@ -155,6 +165,9 @@ func (l *Loop) send(s *Socket) (all bool, err error) {
 			return false, err
 		}
 		done += n
+		if s.blocked.Load() {
+			s.took(l.watch.last)
+		}
 		l.account(s, n)
 	}
 }
@@ -172,10 +185,11 @@ func (l *Loop) account(s *Socket, n int) {
 
 // setBlocked has the source tell when it takes more, or not.
 func (l *Loop) setBlocked(s *Socket, blocked bool) error {
-	if s.blocked == blocked {
+	if s.blocked.Load() == blocked {
 		return nil
 	}
-	s.blocked = blocked
+	s.took(l.watch.last)
+	s.blocked.Store(blocked)
 	return s.source.wait(blocked)
 }
 
@@ -200,4 +214,5 @@ func (l *Loop) finish(s *Socket, err error) {
 	s.mu.Unlock()
 	l.putBuffer(out)
 	l.tell(s, func() { s.receiver.Ended(err) })
+	l.tellDrained(s) // so who waited finds that it is over
 }

@@ -20,10 +20,9 @@ type copier struct {
 	task   *Task
 	socket *Socket
 
-	mu      sync.Mutex
-	input   []byte
-	ended   []error
-	drained bool
+	mu    sync.Mutex
+	input []byte
+	ended []error
 }
 
 func (c *copier) Received(p []byte) {
@@ -37,7 +36,6 @@ func (c *copier) Received(p []byte) {
 }
 
 func (c *copier) Ended(err error) { c.note(func() { c.ended = append(c.ended, err) }) }
-func (c *copier) Drained()        { c.note(func() { c.drained = true }) }
 
 func (c *copier) note(f func()) {
 	c.mu.Lock()
@@ -82,28 +80,18 @@ func (c *copier) run(*Task) {
 		}
 		for len(input) > 0 {
 			n := 1 + c.random.IntN(len(input))
-			if c.socket.Write(input[:n]) > 100<<10 {
-				c.drain()
-			}
+			_ = c.socket.Write(input[:n])
+			c.socket.AwaitDrained(c.task, 100<<10)
 			input = input[n:]
 			c.wander()
 		}
 	}
-	c.drain()
+	c.socket.AwaitDrained(c.task, 0)
 	if c.random.IntN(2) == 0 {
 		c.socket.CloseWrite()
 	}
 	c.socket.Close()
 	c.parkUntil(func() bool { return c.ended[len(c.ended)-1] != io.EOF })
-}
-
-func (c *copier) drain() {
-	c.mu.Lock()
-	c.drained = false
-	c.mu.Unlock()
-	if c.socket.Drain() > 0 {
-		c.parkUntil(func() bool { return c.drained || len(c.ended) > 0 && c.ended[len(c.ended)-1] != io.EOF })
-	}
 }
 
 // visit sends random bytes to a copier, ends, and checks what comes back.

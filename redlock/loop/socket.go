@@ -16,8 +16,6 @@ type Receiver interface {
 	// and Write goes on. It is called with another error when the connection is over: after
 	// Close, with net.ErrClosed, or because it broke. That is always the last call.
 	Ended(err error)
-	// Drained is called once after a Drain that returned more than 0, when nothing waits.
-	Drained()
 }
 
 // A Socket is a connection that its loop reads and writes. Any goroutine may call its methods.
@@ -28,20 +26,20 @@ type Socket struct {
 	paused        atomic.Bool
 	first         atomic.Bool            // it is read before others
 	like          atomic.Pointer[Socket] // brings much if this one does; nil: none
+	progress
 
 	mu        sync.Mutex
-	queued    bool    // in the loop's queue
-	out       *buffer // was written, is not being sent; nil: nothing
-	waiting   int     // bytes that the source has not taken, also those being sent
-	drain     bool    // Drained is to be called
-	shutWrite bool    // CloseWrite was called
-	closed    bool    // Close was called, or the connection is over
-	abrupt    bool    // Abandon was called
+	queued    bool     // in the loop's queue
+	out       *buffer  // was written, is not being sent; nil: nothing
+	waiting   int      // bytes that the source has not taken, also those being sent
+	drained   []func() // are called when nothing waits
+	shutWrite bool     // CloseWrite was called
+	closed    bool     // Close was called, or the connection is over
+	abrupt    bool     // Abandon was called
 
 	// Only the loop uses these.
 	source      source
 	known       bool    // the source has begun
-	blocked     bool    // the source takes no more, and tells when it does
 	readable    bool    // there may be something to read
 	toTheEnd    bool    // the source told an end or an error: read until it comes
 	untold      bool    // the kernel may have told news that are lost: read until nothing comes
@@ -70,6 +68,7 @@ const keptBuffer = 256 << 10 // larger ones are not pooled
 func (l *Loop) Adopt(c net.Conn, r Receiver) (*Socket, error) {
 	s := &Socket{loop: l, receiver: r, local: c.LocalAddr(), remote: c.RemoteAddr(), queued: true}
 	s.paused.Store(true)
+	s.came(l.watch.now())
 	var polled *descriptor
 	if m, inMemory := c.(Simulated); inMemory {
 		s.source = &simulated{m, s}
@@ -96,13 +95,17 @@ func (l *Loop) Adopt(c net.Conn, r Receiver) (*Socket, error) {
 func (s *Socket) LocalAddr() net.Addr  { return s.local }
 func (s *Socket) RemoteAddr() net.Addr { return s.remote }
 
-// Write takes a copy of p, to be sent at the end of the round. It returns the number of bytes
-// that wait, of this and earlier calls. Bytes of a connection that is over are dropped.
-func (s *Socket) Write(p []byte) (waiting int) {
+// Write takes a copy of p, to be sent at the end of the round. It never waits, so whoever writes much looks at
+// what waits. It fails if the connection is over, or will be sent nothing more.
+func (s *Socket) Write(p []byte) error {
 	s.mu.Lock()
-	if s.closed || s.shutWrite || len(p) == 0 {
-		defer s.mu.Unlock()
-		return s.waiting
+	if s.closed || s.shutWrite {
+		s.mu.Unlock()
+		return net.ErrClosed
+	}
+	if len(p) == 0 {
+		s.mu.Unlock()
+		return nil
 	}
 	if s.out == nil {
 		s.out = s.loop.takeBuffer()
@@ -111,14 +114,30 @@ func (s *Socket) Write(p []byte) (waiting int) {
 	}
 	s.out.bytes = append(s.out.bytes, p...)
 	s.waiting += len(p)
-	waiting = s.waiting
 	s.unlockAndQueue()
-	return waiting
+	return nil
 }
 
-// Lend is Write without a copy: p must stay as it is until nothing waits, or Ended had its last call. It returns
+// Send writes p and returns when all was sent, or the connection is over. The task parks meanwhile. p is not copied
+// whole, so that something long takes no memory twice.
+func (s *Socket) Send(t *Task, p []byte) {
+	for len(p) > 0 {
+		s.AwaitDrained(t, 0)
+		piece := p
+		if !s.lend(p) {
+			piece = p[:min(len(p), mostWritten)]
+			if s.Write(piece) != nil {
+				return
+			}
+		}
+		p = p[len(piece):]
+	}
+	s.AwaitDrained(t, 0)
+}
+
+// lend is Write without a copy: p must stay as it is until nothing waits, or the connection is over. It returns
 // false, and does nothing, if bytes of an earlier call wait to be taken, and with a pump, which may use p longer.
-func (s *Socket) Lend(p []byte) (lent bool) {
+func (s *Socket) lend(p []byte) (lent bool) {
 	s.mu.Lock()
 	if _, pumped := s.source.(*pump); pumped || s.closed || s.shutWrite || s.out != nil {
 		s.mu.Unlock()
@@ -138,13 +157,30 @@ func (s *Socket) Waiting() int {
 	return s.waiting
 }
 
-// Drain asks for one call of Drained when nothing waits, and returns how many bytes wait. If that
-// is 0, there is no such call, unless another goroutine has asked for it.
-func (s *Socket) Drain() (waiting int) {
+// WhenDrained has the loop call then, once, when nothing waits any more or the connection is over. If no more than
+// most bytes wait now, it returns false and calls nothing. then must neither lock for long nor wait.
+func (s *Socket) WhenDrained(most int, then func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drain = s.drain || s.waiting > 0 // what another has asked for stays
-	return s.waiting
+	if s.waiting <= most {
+		return false
+	}
+	s.drained = append(s.drained, then)
+	return true
+}
+
+// AwaitDrained parks the task until nothing waits or the connection is over, if more than most bytes wait now.
+func (s *Socket) AwaitDrained(t *Task, most int) {
+	if s.Waiting() <= most {
+		return
+	}
+	var over atomic.Bool
+	if !s.WhenDrained(most, func() { over.Store(true); t.Unpark() }) {
+		return
+	}
+	for !over.Load() {
+		t.Park()
+	}
 }
 
 // Pause stops reading. A call of Received that is under way goes on. If Received pauses and another
@@ -169,6 +205,7 @@ func (s *Socket) bringsMuch() bool {
 // Resume begins reading, or goes on with it.
 func (s *Socket) Resume() {
 	if s.paused.Swap(false) {
+		s.came(s.loop.watch.now())
 		s.mu.Lock()
 		s.unlockAndQueue()
 	}
@@ -194,12 +231,11 @@ func (s *Socket) end(abrupt bool) {
 	s.unlockAndQueue()
 }
 
-// Control has f called on the loop with the descriptor, to set options, unless the connection is
-// over or has none. With TLS it is the descriptor of the connection below.
-func (s *Socket) Control(f func(fd uintptr)) {
+// Do has f called on the loop like the receiver, so that a panic ends the connection, unless it is over.
+func (s *Socket) Do(f func()) {
 	s.loop.Do(func() {
 		if !s.over {
-			s.source.control(f)
+			s.loop.tell(s, f)
 		}
 	})
 }

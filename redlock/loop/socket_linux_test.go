@@ -30,7 +30,7 @@ func TestEcho(t *testing.T) {
 		var s *Socket
 		var ready sync.WaitGroup
 		ready.Add(1)
-		r.received = func(p []byte) { ready.Wait(); s.Write(p) }
+		r.received = func(p []byte) { ready.Wait(); _ = s.Write(p) }
 		var theirs net.Conn
 		s, theirs = l.adopt(t, network, r)
 		ready.Done()
@@ -48,7 +48,7 @@ func TestEcho(t *testing.T) {
 		s.Close()
 		r.untilEnded(t, io.EOF, net.ErrClosed)
 		l.flush(t)
-		if s.Write([]byte("late")) != 0 || r.ends() != 2 {
+		if s.Write([]byte("late")) != net.ErrClosed || r.ends() != 2 {
 			t.Error("the socket goes on after its end")
 		}
 	})
@@ -132,7 +132,7 @@ func manyGoroutinesWrite(t *testing.T, network string) {
 				var message [8]byte
 				binary.BigEndian.PutUint32(message[:], uint32(w))
 				binary.BigEndian.PutUint32(message[4:], uint32(i))
-				s.Write(message[:])
+				_ = s.Write(message[:])
 			}
 		}()
 	}
@@ -147,40 +147,50 @@ func manyGoroutinesWrite(t *testing.T, network string) {
 	}
 }
 
-// A peer that does not read delays nobody else, and Drained tells when it has read.
+// drained counts the calls that WhenDrained has the loop make. It returns false if nothing waits.
+func (r *recorder) drained(s *Socket, calls *int) bool {
+	return s.WhenDrained(0, func() { r.note(func() { *calls++ }) })
+}
+
+// A peer that does not read delays nobody else, and who waits is told when it has read, once each.
 func TestPeerThatDoesNotRead(t *testing.T) {
 	forEachNetwork(t, func(t *testing.T, network string) {
 		l := start(t)
 		r := newRecorder()
 		s, theirs := l.adopt(t, network, r)
-		if s.Drain() != 0 {
+		calls := 0
+		if r.drained(s, &calls) {
 			t.Error("something waits at once")
 		}
 		chunk := bytes.Repeat([]byte("x"), 64<<10)
 		const total = 16 << 20 // more than the kernel takes
 		for range total / len(chunk) {
-			s.Write(chunk)
+			_ = s.Write(chunk)
 		}
-		if s.Drain() == 0 {
-			t.Fatal("nothing waits")
+		if s.WhenDrained(total, func() { t.Error("it is called although no more may wait") }) || !r.drained(s, &calls) || !r.drained(s, &calls) {
+			t.Fatal("it cannot be waited for")
 		}
 		other, others := l.adopt(t, network, newRecorder())
-		other.Write([]byte("hello"))
+		_ = other.Write([]byte("hello"))
 		readFull(t, others, 5)
-		if r.drains() != 0 {
-			t.Error("drained before the peer has read")
-		}
+		r.note(func() {
+			if calls != 0 {
+				t.Error("it is called before the peer has read")
+			}
+		})
 		readFull(t, theirs, total)
-		r.until(t, "Drained", func() bool { return r.drained == 1 })
-		if s.Waiting() != 0 || s.Drain() != 0 {
-			t.Error("bytes wait after Drained")
+		r.until(t, "the calls", func() bool { return calls == 2 })
+		if s.Waiting() != 0 || r.drained(s, &calls) {
+			t.Error("bytes wait after the calls")
 		}
-		s.Write([]byte("more"))
+		_ = s.Write([]byte("more"))
 		readFull(t, theirs, 4)
 		l.flush(t)
-		if r.drains() != 1 {
-			t.Error("Drained was called without a Drain")
-		}
+		r.note(func() {
+			if calls != 2 {
+				t.Errorf("%d calls of two", calls)
+			}
+		})
 	})
 }
 
@@ -192,9 +202,9 @@ func closeWrite(t *testing.T, network string) {
 	r := newRecorder()
 	s, theirs := l.adopt(t, network, r)
 	want := bytes.Repeat([]byte("y"), 8<<20)
-	s.Write(want)
+	_ = s.Write(want)
 	s.CloseWrite()
-	s.Write([]byte("dropped"))
+	_ = s.Write([]byte("dropped"))
 	got, err := io.ReadAll(theirs)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("read %d of %d bytes: %v", len(got), len(want), err)
@@ -212,7 +222,7 @@ func closeSends(t *testing.T, network string) {
 	l := start(t)
 	r := newRecorder()
 	s, theirs := l.adopt(t, network, r)
-	l.Do(func() { s.Write([]byte("last ")); l.Do(func() { s.Write([]byte("words")); s.Close() }) })
+	l.Do(func() { _ = s.Write([]byte("last ")); l.Do(func() { _ = s.Write([]byte("words")); s.Close() }) })
 	got, err := io.ReadAll(theirs)
 	if err != nil || string(got) != "last words" {
 		t.Errorf("read %q: %v", got, err)
@@ -227,7 +237,7 @@ func closeInEachState(t *testing.T, network string) {
 		"new":     func(*Socket, net.Conn) {},
 		"paused":  func(s *Socket, theirs net.Conn) { s.Pause(); fmt.Fprint(theirs, "x") },
 		"shut":    func(s *Socket, _ net.Conn) { s.CloseWrite() },
-		"blocked": func(s *Socket, _ net.Conn) { s.Write(make([]byte, 16<<20)); s.Drain() },
+		"blocked": func(s *Socket, _ net.Conn) { _ = s.Write(make([]byte, 16<<20)) },
 		"eof":     func(_ *Socket, theirs net.Conn) { theirs.Close() },
 		"twice":   func(s *Socket, _ net.Conn) { s.Close() },
 		"half eof": func(s *Socket, theirs net.Conn) {
@@ -269,7 +279,7 @@ func abandon(t *testing.T, network string) {
 	l := start(t)
 	r := newRecorder()
 	s, theirs := l.adopt(t, network, r)
-	s.Write(make([]byte, 16<<20))
+	_ = s.Write(make([]byte, 16<<20))
 	s.Close()
 	s.Abandon()
 	r.untilEnded(t, net.ErrClosed)
@@ -286,7 +296,7 @@ func TestALoopWithoutEpoll(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(theirs, "%09d", i)
 		r.until(t, "bytes", func() bool { return r.got.Len() == 9*(i+1) })
-		s.Write([]byte("answer"))
+		_ = s.Write([]byte("answer"))
 		readFull(t, theirs, 6)
 	}
 	theirs.Close()
@@ -300,15 +310,16 @@ func TestReset(t *testing.T) {
 	l := start(t)
 	r := newRecorder()
 	s, theirs := l.adopt(t, "tcp", r)
-	s.Write(make([]byte, 16<<20))
-	if s.Drain() == 0 {
+	_ = s.Write(make([]byte, 16<<20))
+	calls := 0
+	if !r.drained(s, &calls) {
 		t.Fatal("nothing waits")
 	}
 	_ = theirs.(*net.TCPConn).SetLinger(0)
 	theirs.Close()
 	r.untilEnded(t, unix.ECONNRESET)
-	if s.Waiting() != 0 {
-		t.Error("bytes wait for a broken connection")
+	if s.Waiting() != 0 || calls != 1 {
+		t.Errorf("%d bytes wait for a broken connection, and who waited is told %d times", s.Waiting(), calls)
 	}
 }
 
@@ -349,13 +360,14 @@ func TestAPipeIsPumped(t *testing.T) {
 	s.Resume()
 	go fmt.Fprint(theirs, "to the loop")
 	r.until(t, "bytes", func() bool { return r.got.String() == "to the loop" })
-	s.Write([]byte("from the loop"))
-	if s.Drain() == 0 {
+	_ = s.Write([]byte("from the loop"))
+	calls := 0
+	if !r.drained(s, &calls) {
 		t.Error("a pipe holds bytes that nobody reads")
 	}
 	readFull(t, theirs, len("from the loop"))
-	r.until(t, "Drained", func() bool { return r.drained == 1 })
-	s.Control(func(uintptr) { t.Error("a pipe has a descriptor") })
+	r.until(t, "the call", func() bool { return calls == 1 })
+	l.Do(func() { s.source.control(func(uintptr) { t.Error("a pipe has a descriptor") }) })
 	s.CloseWrite()
 	if _, err := io.ReadAll(theirs); err != nil {
 		t.Error(err)
@@ -370,7 +382,7 @@ func TestAReceiversPanicEndsItsSocketOnly(t *testing.T) {
 	_, theirs := l.adopt(t, "tcp", r)
 	_, others := l.adopt(t, "tcp", other)
 	fmt.Fprint(theirs, "x")
-	r.untilEnded(t, errPanicked)
+	r.untilEnded(t, ErrPanicked)
 	if _, err := io.ReadAll(theirs); err != nil {
 		t.Error(err)
 	}
@@ -404,7 +416,7 @@ func everythingRefuses(t *testing.T, network string) {
 	if l.Do(func() {}) || l.AtEnd(func() {}) || l.Go(func(*Task) {}) != nil {
 		t.Error("the loop takes orders after its end")
 	}
-	s.Write([]byte("x"))
+	_ = s.Write([]byte("x"))
 	s.Resume()
 	s.CloseWrite()
 	s.Close()
@@ -419,24 +431,12 @@ func TestAtEndCompletesABatch(t *testing.T) {
 		l.Go(func(*Task) {
 			batch = append(batch, byte('a'+i))
 			if len(batch) == 1 {
-				l.AtEnd(func() { rounds++; s.Write(batch); batch = nil })
+				l.AtEnd(func() { rounds++; _ = s.Write(batch); batch = nil })
 			}
 		})
 	}
 	if got := readFull(t, theirs, 3); string(got) != "abc" {
 		t.Errorf("got %q", got)
-	}
-}
-
-// A Drain that finds nothing waiting leaves an earlier one's call of Drained alone.
-func TestDrainOfTwoGoroutines(t *testing.T) {
-	s := &Socket{waiting: 1}
-	if s.Drain() != 1 {
-		t.Error("nothing waits")
-	}
-	s.waiting = 0 // all is in the kernel, and Drained has not been called yet
-	if s.Drain() != 0 || !s.mustTellDrained() || s.mustTellDrained() {
-		t.Error("Drained is not called once")
 	}
 }
 
@@ -465,6 +465,54 @@ func TestAdoptPumpsWhatTheKernelRefuses(t *testing.T) {
 	s.Resume()
 	fmt.Fprint(theirs, "x")
 	r.until(t, "a byte", func() bool { return r.got.Len() == 1 })
-	s.Write([]byte("y"))
+	_ = s.Write([]byte("y"))
 	readFull(t, theirs, 1)
+}
+
+// What is long is not copied whole, also behind something else and where two goroutines pump it.
+func TestSendTakesNoMemoryTwice(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, network string) {
+		l := start(t)
+		s, theirs := l.adopt(t, network, newRecorder())
+		long := bytes.Repeat([]byte("x"), 1<<20)
+		sent := make(chan struct{})
+		l.Go(func(task *Task) {
+			defer close(sent)
+			_ = s.Write([]byte("first"))
+			s.Send(task, long)
+			clear(long) // it is the caller's again
+			_ = s.Write([]byte("last"))
+		})
+		got := readFull(t, theirs, 10)
+		_, pumped := s.source.(*pump)
+		if waiting := s.Waiting(); pumped && waiting > mostWritten {
+			t.Errorf("%d bytes wait", waiting)
+		}
+		got = append(got, readFull(t, theirs, len("first")+len(long)+len("last")-10)...)
+		if string(got) != "first"+strings.Repeat("x", 1<<20)+"last" {
+			t.Error("other bytes come")
+		}
+		waitFor(t, sent, "the end of Send")
+	})
+}
+
+// Send and AwaitDrained end with the connection.
+func TestSendEndsWithTheConnection(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, network string) {
+		l := start(t)
+		s, _ := l.adopt(t, network, newRecorder())
+		begun, ended := make(chan struct{}), make(chan struct{})
+		l.Go(func(task *Task) {
+			defer close(ended)
+			close(begun)
+			s.Send(task, make([]byte, 16<<20))
+			s.AwaitDrained(task, 0)
+			if s.Write([]byte("x")) == nil {
+				t.Error("it ended although the connection is there")
+			}
+		})
+		<-begun
+		s.Abandon()
+		waitFor(t, ended, "the end of Send")
+	})
 }

@@ -18,7 +18,6 @@ func (e *echo) Received(p []byte) {
 	e.input = append(e.input[:0], p...)
 	e.task.Unpark()
 }
-func (e *echo) Drained() {}
 func (e *echo) Ended(error) {
 	e.over = true
 	e.task.Unpark()
@@ -27,7 +26,7 @@ func (e *echo) Ended(error) {
 func (e *echo) run(task *Task) {
 	for !e.over {
 		if len(e.input) > 0 {
-			e.socket.Write(e.input)
+			_ = e.socket.Write(e.input)
 			e.input = e.input[:0]
 		}
 		task.Park()

@@ -153,7 +153,7 @@ func TestGoexitEndsNothingElse(t *testing.T) {
 		r.received = func([]byte) { runtime.Goexit() }
 		_, theirs := l.adopt(t, "tcp", r)
 		_, _ = theirs.Write([]byte("x"))
-		r.untilEnded(t, errPanicked)
+		r.untilEnded(t, ErrPanicked)
 		l.flush(t)
 	}
 	others.socket.Close()

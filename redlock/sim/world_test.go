@@ -147,7 +147,6 @@ type toyReceiver struct {
 
 func (r *toyReceiver) Received(p []byte) { r.got += string(p); r.task.Unpark() }
 func (r *toyReceiver) Ended(err error)   { r.end = err; r.task.Unpark() }
-func (r *toyReceiver) Drained()          {}
 
 // A task of a World's loop asks over a socket and parks, leaves and comes back.
 func TestATaskOfAWorldAsks(t *testing.T) {
@@ -162,7 +161,7 @@ func TestATaskOfAWorldAsks(t *testing.T) {
 		began := time.Now()
 		r.task = l.Go(func(task *loop.Task) bool {
 			defer close(done)
-			socket.Write([]byte("a question"))
+			_ = socket.Write([]byte("a question"))
 			for r.got == "" {
 				task.Park()
 			}

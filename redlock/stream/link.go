@@ -15,6 +15,7 @@ type link struct {
 	socket *loop.Socket
 	ended  chan struct{} // closed when the loop has let go of the connection
 	atEnd  func()        // flush, as one value for all rounds
+	sent   func()        // drained, the same
 	queued atomic.Bool
 	away   sync.WaitGroup // the goroutine of leave
 
@@ -30,7 +31,7 @@ type link struct {
 // is still the caller's.
 func (s *Stream) newLink(c *Connection) (*link, error) {
 	k := &link{stream: s, in: answers{Reader: c.Reader}, ended: make(chan struct{})}
-	k.atEnd = k.flush
+	k.atEnd, k.sent = k.flush, k.drained
 	socket, err := s.loop.Adopt(c.Conn, k)
 	if err != nil {
 		return nil, err
@@ -85,17 +86,17 @@ func (k *link) flush() {
 	}
 	k.fail(Contain(k.stream.log, func() error {
 		k.empty = k.stream.flush(k.empty)
-		k.socket.Write(k.empty)
+		_ = k.socket.Write(k.empty) // Ended says if it fails
 		return nil
 	}))
-	k.unsent = k.socket.Drain() > 0
+	k.unsent = k.socket.WhenDrained(0, k.sent)
 	if cap(k.empty) > maxIdleBuffer {
 		k.empty = nil
 	}
 }
 
-// Drained implements loop.Receiver.
-func (k *link) Drained() {
+// drained is called by the loop when the kernel has everything.
+func (k *link) drained() {
 	k.unsent = false
 	if k.held {
 		k.flush()

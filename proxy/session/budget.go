@@ -1,4 +1,4 @@
-package conn
+package session
 
 import "sync/atomic"
 
@@ -24,10 +24,10 @@ func (b *Budget) Reserve(n int) bool {
 	return true
 }
 
-// Charge is Reserve with ErrNoMemory instead of false.
-func (b *Budget) Charge(n int) error {
+// charge is Reserve with errNoMemory instead of false.
+func (b *Budget) charge(n int) error {
 	if !b.Reserve(n) {
-		return ErrNoMemory
+		return errNoMemory
 	}
 	return nil
 }

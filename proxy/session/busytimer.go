@@ -1,4 +1,4 @@
-package conn
+package session
 
 import (
 	"errors"
@@ -15,18 +15,17 @@ const (
 	sendAfter = 2 * time.Millisecond
 )
 
-// A BusyTimer looks after the client while its session waits for the masters or the
+// A busyTimer looks after the client while its session waits for the masters or the
 // upstream. It sends the replies that are ready, has the loop read ahead, and notices when the client
-// leaves. Between Begin and End it owns the session's pending replies.
+// leaves. Between begin and end it owns the session's pending replies.
 //
 // It is a timer, which has look called. Nothing stops the timer when a wait ends, so many short waits
 // cost one timer.
-type BusyTimer struct {
-	in      *Input
-	session BusySession
+type busyTimer struct {
+	session *Session
 
 	mu       sync.Mutex  // held by look; guards all below
-	begun    bool        // Begin was called and not End
+	begun    bool        // begin was called and not end
 	far      bool        // the loop reads far ahead
 	told     bool        // the session knows that its client has ended
 	timer    *time.Timer // nil: it does not run
@@ -34,25 +33,8 @@ type BusyTimer struct {
 	armedFor uint64      // the wait for which the timer was set
 }
 
-// BusySession is a session as its BusyTimer sees it. The BusyTimer calls it on a goroutine. No method may wait.
-type BusySession interface {
-	// Flush writes the replies that are ready.
-	Flush()
-	// ClientEnded is called when the client sends no more.
-	ClientEnded()
-	// ClientLeft is called when the client cannot be read from.
-	ClientLeft()
-	// Panicked is called with the value that recover returned.
-	Panicked(reason any)
-}
-
-// NewBusyTimer makes the BusyTimer of a session that reads from this input. It starts nothing.
-func NewBusyTimer(in *Input, session BusySession) *BusyTimer {
-	return &BusyTimer{in: in, session: session}
-}
-
-// Begin is called before the session waits. ready tells whether replies are ready.
-func (t *BusyTimer) Begin(ready bool) {
+// begin is called before the session waits. ready tells whether replies are ready.
+func (t *busyTimer) begin(ready bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun = true
@@ -64,20 +46,20 @@ func (t *BusyTimer) Begin(ready bool) {
 	}
 }
 
-// End returns once look has let go of everything, which does not take long. It may be called again.
-func (t *BusyTimer) End() {
+// end returns once look has let go of everything, which does not take long. It may be called again.
+func (t *busyTimer) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun = false
 	if t.far {
 		t.far = false
-		t.in.readFar(false)
+		t.session.in.readFar(false)
 	}
 }
 
 // clientEnded is called on the loop. left means that the client reads no more, either. Then look
 // runs at once, but not on the loop.
-func (t *BusyTimer) clientEnded(left bool) {
+func (t *busyTimer) clientEnded(left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if left {
@@ -89,7 +71,7 @@ func (t *BusyTimer) clientEnded(left bool) {
 
 // arm has look called for the current wait, with mu held, unless the timer runs already. With sooner it is
 // set again.
-func (t *BusyTimer) arm(after time.Duration, sooner bool) {
+func (t *busyTimer) arm(after time.Duration, sooner bool) {
 	switch {
 	case t.timer == nil:
 		t.timer = time.AfterFunc(after, t.look)
@@ -102,7 +84,7 @@ func (t *BusyTimer) arm(after time.Duration, sooner bool) {
 }
 
 // look sends the replies that are ready and tells the session that its client has ended.
-func (t *BusyTimer) look() {
+func (t *busyTimer) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer func() {
@@ -118,19 +100,19 @@ func (t *BusyTimer) look() {
 		t.arm(watchAfter, false)
 		return
 	}
-	t.session.Flush()
+	t.session.flushWhileBusy()
 	if !t.far { // the client's end may come behind much else
 		t.far = true
-		t.in.readFar(true)
+		t.session.in.readFar(true)
 	}
-	err := t.in.ended()
+	err := t.session.in.ended()
 	if err == nil || t.told {
 		return
 	}
 	t.told = true
 	if errors.Is(err, io.EOF) {
-		t.session.ClientEnded()
+		t.session.clientEnded()
 	} else {
-		t.session.ClientLeft()
+		t.session.clientLeft()
 	}
 }

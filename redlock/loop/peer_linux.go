@@ -1,4 +1,4 @@
-package conn
+package loop
 
 import (
 	"time"
@@ -12,6 +12,10 @@ const (
 	peerAsked = 5 * time.Second  // the silence before a keep-alive question, and the pause between two
 	peerGone  = 20 * time.Second // how long it may leave what was sent unacknowledged
 )
+
+// WatchPeer makes the kernel end the connection when the peer's machine has not answered for about
+// 20 s, instead of after many minutes. A process that is merely stopped is not noticed: its kernel answers.
+func (s *Socket) WatchPeer() { s.Do(func() { s.source.control(watchPeer) }) }
 
 // watchPeer sets the options of a TCP connection. Keep-alive does not ask while something that was sent is
 // unacknowledged, or while the peer's window is closed; then TCP_USER_TIMEOUT counts. A Unix socket, whose

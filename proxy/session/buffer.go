@@ -1,4 +1,4 @@
-package conn
+package session
 
 import (
 	"math/bits"
@@ -20,7 +20,7 @@ type buffer struct{ bytes []byte }
 
 var pools [64]sync.Pool // by the power
 
-// roundUp is the size of the buffer that borrow returns.
+// roundUp is the least size of a buffer for so many bytes.
 func roundUp(size int) int {
 	if size > mostPooled {
 		return size
@@ -28,17 +28,17 @@ func roundUp(size int) int {
 	return 1 << bits.Len(uint(size-1))
 }
 
+// borrow returns a buffer of a size that roundUp returns.
 func borrow(size int) *buffer {
-	size = roundUp(size)
 	if b, ok := pools[bits.Len(uint(size-1))].Get().(*buffer); ok && size <= mostPooled {
 		return b
 	}
 	return &buffer{make([]byte, size)}
 }
 
-// giveBack lets others borrow the bytes. It does nothing for nil.
+// giveBack lets others borrow the bytes.
 func (b *buffer) giveBack() {
-	if b != nil && len(b.bytes) <= mostPooled {
+	if len(b.bytes) <= mostPooled {
 		pools[bits.Len(uint(len(b.bytes)-1))].Put(b)
 	}
 }
