@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"fmt"
 	"maps"
@@ -118,6 +117,19 @@ func init() {
 		"RESTORE": {4, true, (*fakeMaster).restore},
 		"EVAL":    {3, true, (*fakeMaster).eval},
 		"EVALSHA": {3, true, (*fakeMaster).evalsha},
+		"STRLEN": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+			e, _ := m.find(s.db, args[1])
+			return replyInteger(int64(len(e.value)))
+		}},
+		"TYPE": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+			switch e, ok := m.find(s.db, args[1]); {
+			case !ok:
+				return []byte("+none\r\n")
+			case e.isList:
+				return []byte("+list\r\n")
+			}
+			return []byte("+string\r\n")
+		}},
 		"PTTL": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			return m.pttl(s.db, args[1])
 		}},
@@ -188,7 +200,11 @@ func (m *fakeMaster) pttl(db int, key []byte) []byte {
 }
 
 func (m *fakeMaster) selectDB(s *fakeSession, args [][]byte) []byte {
-	s.db, _ = strconv.Atoi(string(args[1]))
+	db, err := strconv.Atoi(string(args[1]))
+	if err != nil || db < 0 || db >= m.databases {
+		return replyError("ERR DB index is out of range")
+	}
+	s.db = db
 	return replyOK
 }
 
@@ -356,8 +372,6 @@ func (m *fakeMaster) evalsha(s *fakeSession, args [][]byte) []byte {
 	}
 	return m.eval(s, append([][]byte{args[0], []byte(text)}, args[2:]...))
 }
-
-func equalArg(e entry, ok bool, arg []byte) bool { return ok && bytes.Equal([]byte(e.value), arg) }
 
 func (m *fakeMaster) incr(s *fakeSession, args [][]byte) []byte {
 	e, ok := m.find(s.db, args[1])

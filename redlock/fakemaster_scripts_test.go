@@ -1,14 +1,17 @@
 package redlock
 
 import (
+	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+
 	"redlock-proxy/redlock/effect"
-	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
@@ -17,12 +20,7 @@ import (
 	"redlock-proxy/redlock/token"
 )
 
-// A fakeScript is a Lua script in Go. If a text is not known here, the test is wrong or a
-// new script must be added.
-type fakeScript struct {
-	name string
-	run  func(m *fakeMaster, db int, key []byte, argv [][]byte) []byte
-}
+// A fake master runs scripts in Lua, as Redis does.
 
 // compareAndDelete is the script with which most clients release a lock.
 const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
@@ -33,26 +31,33 @@ const takeIfFree = `if redis.call("set",KEYS[1],ARGV[1],"NX","PX",ARGV[2]) then 
 // deleteAnyway is a script that releases a lock, whoever holds it.
 const deleteAnyway = `return redis.call("del",KEYS[1])`
 
-var ourScripts map[string]*fakeScript
+var fakeGuard = scriptOf(effect.AppendGuard(nil, nil, nil))
 
-func init() {
-	ourScripts = map[string]*fakeScript{
-		stream.ReleaseScript: {"release.lua", (*fakeMaster).runRelease},
-		stream.ExpireScript:  {"expire.lua", (*fakeMaster).runExpire},
-		stream.ProbeScript:   {"probe.lua", func(*fakeMaster, int, []byte, [][]byte) []byte { return replyInteger(0) }},
-		effect.BoundScript:   {"bound.lua", nil},
-		persistScript:        {"persist.lua", (*fakeMaster).runPersist},
-		renewScript:          {"renew.lua", (*fakeMaster).runRenew},
-		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
-		effect.UndoScript:    {"undo.lua", (*fakeMaster).runUndo},
-		scriptOf(master.AppendMark(nil, roster.Write{}, 0)):                     {"mark.lua", (*fakeMaster).runMark},
-		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.EditAll}, 0)): {"edit.lua", (*fakeMaster).runEdit},
-		scriptOf(master.AppendRaise(nil, 0, 0)):                                 {"raise.lua", (*fakeMaster).runRaise},
-		token.Script:                                                            {"token.lua", (*fakeMaster).runToken},
-		takeIfFree:                                                              {"take-if-free", (*fakeMaster).runTakeIfFree},
-		deleteAnyway:                                                            {"delete-anyway", (*fakeMaster).runDeleteAnyway},
-		compareAndDelete:                                                        {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
-	}
+// scriptNames are the names by which tests and histories call scripts.
+var scriptNames = map[string]string{
+	stream.ReleaseScript: "release.lua",
+	stream.ExpireScript:  "expire.lua",
+	stream.ProbeScript:   "probe.lua",
+	effect.BoundScript:   "bound.lua",
+	persistScript:        "persist.lua",
+	renewScript:          "renew.lua",
+	deleteScript:         "delete.lua",
+	effect.UndoScript:    "undo.lua",
+	fakeGuard:            "watched.lua",
+	scriptOf(master.AppendMark(nil, roster.Write{}, 0)):                     "mark.lua",
+	scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.EditAll}, 0)): "edit.lua",
+	scriptOf(master.AppendRaise(nil, 0, 0)):                                 "raise.lua",
+	token.Script:                                                            "token.lua",
+	takeIfFree:                                                              "take-if-free",
+	deleteAnyway:                                                            "delete-anyway",
+	compareAndDelete:                                                        "compare-and-delete",
+	extendIfMine:                                                            "extend-if-mine",
+}
+
+// scriptOf returns the text of the script that a command runs.
+func scriptOf(frames []byte) string {
+	args, _ := parseFrame(frames)
+	return string(args[1])
 }
 
 // isProbe tells whether a command is part of a probe of the stream.
@@ -68,286 +73,173 @@ func (s *fakeSession) isProbe(args [][]byte) bool {
 	return true
 }
 
-// scriptOf returns the text of the script that a command runs.
-func scriptOf(frames []byte) string {
-	args, _ := parseFrame(frames)
-	return string(args[1])
+// compiled are scripts by their texts.
+var compiled sync.Map // of *lua.FunctionProto
+
+func compile(text string) (*lua.FunctionProto, error) {
+	if proto, ok := compiled.Load(text); ok {
+		return proto.(*lua.FunctionProto), nil
+	}
+	chunk, err := parse.Parse(strings.NewReader(text), "user_script")
+	if err != nil {
+		return nil, err
+	}
+	proto, err := lua.Compile(chunk, "user_script")
+	if err == nil {
+		compiled.Store(text, proto)
+	}
+	return proto, err
 }
 
+// interpreter returns what runs the master's scripts.
+func (m *fakeMaster) interpreter() *lua.LState {
+	if m.lua == nil {
+		m.lua = lua.NewState(lua.Options{SkipOpenLibs: true, RegistrySize: 1 << 10, CallStackSize: 32})
+		for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenString, lua.OpenMath, lua.OpenTable} {
+			m.lua.Push(m.lua.NewFunction(open))
+			m.lua.Call(0, 0)
+		}
+		tonumber := m.lua.GetGlobal("tonumber").(*lua.LFunction).GFunction
+		m.lua.SetGlobal("tonumber", m.lua.NewFunction(func(l *lua.LState) int {
+			if l.GetTop() == 0 {
+				l.Push(lua.LNil) // gopher-lua's string.match returns nothing instead of nil
+			}
+			return tonumber(l)
+		}))
+		m.lua.SetGlobal("redis", m.lua.SetFuncs(m.lua.NewTable(), map[string]lua.LGFunction{
+			"call":  func(l *lua.LState) int { return m.redisCall(l, true) },
+			"pcall": func(l *lua.LState) int { return m.redisCall(l, false) },
+		}))
+	}
+	return m.lua
+}
+
+// eval runs a script. A database that the script selects is its own.
 func (m *fakeMaster) eval(s *fakeSession, args [][]byte) []byte {
-	script := ourScripts[strings.TrimSuffix(string(args[1]), "\n--\\")]
-	if script == nil {
-		panic(fmt.Sprintf("the fake master does not know this script: %s", args[1]))
+	text := string(args[1])
+	if text == stream.ProbeScript {
+		return replyInteger(0) // it changes nothing, and most scripts that run are probes
 	}
-	if script.name == "bound.lua" {
-		return replyInteger(0) // its values are short
+	if m.bareDEL && text == stream.ReleaseScript {
+		text = strings.Replace(text, "~= ARGV[1]", "== false", 1)
 	}
-	if string(args[2]) != "1" && script.name != "token.lua" && script.name != "probe.lua" {
-		panic("the fake master runs scripts on one key only")
+	proto, err := compile(text)
+	keys, notANumber := strconv.Atoi(string(args[2]))
+	switch {
+	case err != nil:
+		return replyError("ERR Error compiling script (new function): %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	case notANumber != nil || keys > len(args)-3:
+		return replyError("ERR Number of keys can't be greater than number of args")
 	}
-	return script.run(m, s.db, args[3], args[4:])
+	l := m.interpreter()
+	list := func(words [][]byte) *lua.LTable {
+		t := l.CreateTable(len(words), 0)
+		for _, word := range words {
+			t.Append(lua.LString(word))
+		}
+		return t
+	}
+	l.SetGlobal("KEYS", list(args[3:3+keys]))
+	l.SetGlobal("ARGV", list(args[3+keys:]))
+	m.caller = &fakeSession{master: m, conn: s.conn, id: s.id, db: s.db}
+	if err := l.CallByParam(lua.P{Fn: l.NewFunctionFromProto(proto), NRet: 1, Protect: true}); err != nil {
+		if failed, ok := err.(*lua.ApiError); ok && failed.Object.Type() == lua.LTTable {
+			return appendLua(nil, failed.Object)
+		}
+		panic(fmt.Sprintf("a script failed: %v\n%s", err, text))
+	}
+	defer l.Pop(1)
+	return appendLua(nil, l.Get(-1))
+}
+
+// redisCall executes a script's command.
+func (m *fakeMaster) redisCall(l *lua.LState, raises bool) int {
+	args := make([][]byte, 0, 8)
+	for i := range l.GetTop() {
+		if n, ok := l.Get(i + 1).(lua.LNumber); ok {
+			args = append(args, strconv.AppendFloat(nil, float64(n), 'g', 17, 64))
+		} else {
+			args = append(args, []byte(l.CheckString(i+1)))
+		}
+	}
+	command := fakeCommands[strings.ToUpper(string(args[0]))]
+	if command == nil || len(args) < command.arity {
+		panic(fmt.Sprintf("the fake master has no such command for scripts: %q", args))
+	}
+	reply := command.run(m, m.caller, args)
+	value, _ := toLua(l, reply)
+	if raises && resp.IsError(reply) {
+		l.Error(value, 0)
+	}
+	l.Push(value)
+	return 1
+}
+
+// toLua turns a reply into what a script sees. It returns the bytes behind the reply, too.
+func toLua(l *lua.LState, reply []byte) (lua.LValue, []byte) {
+	line, rest, _ := bytes.Cut(reply[1:], []byte("\r\n"))
+	field := func(name string) lua.LValue {
+		t := l.CreateTable(0, 1)
+		t.RawSetString(name, lua.LString(line))
+		return t
+	}
+	switch reply[0] {
+	case '+':
+		return field("ok"), rest
+	case '-':
+		return field("err"), rest
+	}
+	n := number(line)
+	switch {
+	case reply[0] == ':':
+		return lua.LNumber(n), rest
+	case n < 0:
+		return lua.LFalse, rest
+	case reply[0] == '$':
+		return lua.LString(rest[:n]), rest[n+2:]
+	}
+	list := l.CreateTable(int(n), 0)
+	for range n {
+		var item lua.LValue
+		item, rest = toLua(l, rest)
+		list.Append(item)
+	}
+	return list, rest
+}
+
+// appendLua appends the reply that a script's result comes to.
+func appendLua(dst []byte, value lua.LValue) []byte {
+	switch v := value.(type) {
+	case lua.LString:
+		return resp.AppendBulk(dst, string(v))
+	case lua.LNumber:
+		return append(dst, replyInteger(int64(v))...)
+	case *lua.LTable:
+		if text, ok := v.RawGetString("ok").(lua.LString); ok {
+			return fmt.Appendf(dst, "+%s\r\n", string(text))
+		}
+		if text, ok := v.RawGetString("err").(lua.LString); ok {
+			return fmt.Appendf(dst, "-%s\r\n", string(text))
+		}
+		dst = resp.AppendArray(dst, v.Len())
+		for i := range v.Len() {
+			dst = appendLua(dst, v.RawGetInt(i+1))
+		}
+		return dst
+	}
+	if value == lua.LTrue {
+		return append(dst, replyInteger(1)...)
+	}
+	return append(dst, replyNil...)
 }
 
 func number(arg []byte) int64 {
 	n, err := strconv.ParseInt(string(arg), 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("a script was given %q for a number", arg))
+		panic(fmt.Sprintf("a fake master was given %q for a number", arg))
 	}
 	return n
 }
-
-func (m *fakeMaster) runRelease(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) && !(ok && m.bareDEL) {
-		return replyInteger(0)
-	}
-	switch limit := number(argv[1]); {
-	case limit == -2 && e.expires != 0,
-		limit >= 0 && (e.expires == 0 || e.expires-m.millis() > limit):
-		return replyInteger(0)
-	}
-	delete(m.dbs[db], string(key))
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runExpire(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) {
-		return replyInteger(0)
-	}
-	if e.expires != 0 && e.expires-m.millis() > number(argv[1]) {
-		return replyInteger(0)
-	}
-	e.expires = m.millis() + number(argv[1])
-	m.store(db, key, e)
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runRenew(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) {
-		return replyInteger(0)
-	}
-	if e.expires != 0 && e.expires-m.millis() < number(argv[1]) {
-		e.expires = m.millis() + number(argv[1])
-		m.store(db, key, e)
-	}
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runPersist(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) {
-		return replyInteger(0)
-	}
-	e.expires = 0
-	m.store(db, key, e)
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runDelete(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !ok || string(dumpString(e.value)) != string(argv[1]) {
-		return replyInteger(0)
-	}
-	delete(m.dbs[db], string(key))
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runCompareAndDelete(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) {
-		return replyInteger(0)
-	}
-	delete(m.dbs[db], string(key))
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runDeleteAnyway(db int, key []byte, _ [][]byte) []byte {
-	_, ok := m.find(db, key)
-	delete(m.dbs[db], string(key))
-	return replyBool(ok)
-}
-
-func (m *fakeMaster) runTakeIfFree(db int, key []byte, argv [][]byte) []byte {
-	if _, exists := m.find(db, key); exists {
-		return replyInteger(0)
-	}
-	m.store(db, key, entry{value: string(argv[0]), expires: m.millis() + number(argv[1])})
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if ok != (len(argv[0]) > 0) || ok && string(dumpString(e.value)) != string(argv[0]) {
-		return replyInteger(0)
-	}
-	left := number(argv[1])
-	switch {
-	case (e.expires == 0) != (left < 0):
-		return replyInteger(0)
-	case e.expires != 0 && max(e.expires-left, left-e.expires) > 2:
-		return replyInteger(0)
-	}
-	if len(argv) > 4 && m.millis() > number(argv[4]) {
-		return replyInteger(0)
-	}
-	if len(argv) < 3 || len(argv[2]) == 0 || number(argv[3]) >= 0 && number(argv[3]) <= m.millis() {
-		delete(m.dbs[db], string(key))
-		return replyInteger(1)
-	}
-	value, ok := rdb.StringValue(argv[2])
-	if !ok {
-		panic("the fake master restores strings only")
-	}
-	m.store(db, key, entry{value: string(value), expires: max(0, number(argv[3]))})
-	return replyInteger(1)
-}
-
-// fakeDatabases is the number of a fake master's databases.
-const fakeDatabases = 16
-
-// eachDatabase visits the same databases as databases.lua.
-func eachDatabase(own int, most int64, visit func(db int)) {
-	visit(own)
-	for db := range int(min(most, fakeDatabases)) {
-		if db != own {
-			visit(db)
-		}
-	}
-}
-
-// marker returns what databases.lua reads as a database's marker.
-func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
-	e, ok := m.find(db, key)
-	return e.value, !ok || strings.HasPrefix(e.value, marker.Version+" ") || strings.HasPrefix(e.value, marker.ResizedVersion+" ")
-}
-
-var anyDatabase = regexp.MustCompile(` db=\d+ `)
-
-func inDatabase(text string, db int) string {
-	return anyDatabase.ReplaceAllString(text, fmt.Sprintf(" db=%d ", db))
-}
-
-func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
-	if e, _ := m.find(db, key); withoutToken(e.value) != string(argv[1]) || m.millis() > number(argv[2]) {
-		return replyInteger(0)
-	}
-	written, last := marker.CutToken(string(argv[3]))
-	text := strings.Replace(written, " since=now ", fmt.Sprintf(" since=%d ", m.millis()), 1)
-	text = strings.Replace(text, " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1)
-	ours, _ := marker.Parse(text)
-	spread := string(argv[4])
-	remembers := func(m marker.Marker) bool {
-		return m.Members > 0 && m.Set == ours.Set && m.Run == ours.Run
-	}
-	overwrites := func(other int, m marker.Marker) bool {
-		return other == db || spread == "all" || spread == "lacking" && !remembers(m)
-	}
-	if db == 0 {
-		eachDatabase(db, number(argv[5]), func(other int) {
-			seen, writable := m.marker(other, key)
-			theirs, _ := marker.Parse(seen)
-			switch {
-			case !writable || theirs.Set != ours.Set:
-				return
-			case overwrites(other, theirs):
-				ours.Before = max(ours.Before, theirs.Longest)
-			default:
-				ours.Longest = max(ours.Longest, theirs.Longest)
-			}
-			ours.Before = max(ours.Before, theirs.Before)
-		})
-		text = ours.String()
-	}
-	eachDatabase(db, number(argv[5]), func(other int) {
-		seen, writable := m.marker(other, key)
-		theirs, _ := marker.Parse(seen)
-		switch {
-		case writable && overwrites(other, theirs):
-			text := inDatabase(text, other)
-			if _, before := marker.CutToken(seen); other == 0 && max(last, before) > 0 {
-				text += fmt.Sprintf(" token=%d", max(last, before))
-			}
-			m.store(other, key, entry{value: text})
-		case remembers(theirs) && theirs.DB != other:
-			m.store(other, key, entry{value: inDatabase(seen, marker.Nowhere)})
-		}
-	})
-	return replyInteger(1)
-}
-
-func withoutToken(text string) string {
-	text, _ = marker.CutToken(text)
-	return text
-}
-
-// runToken does what token.lua does. A fake master is no embedded one.
-func (m *fakeMaster) runToken(db int, key []byte, argv [][]byte) []byte {
-	markerKey, value, raised, first := argv[0], argv[1], number(argv[2]), number(argv[3])
-	e, ok := m.find(db, key)
-	held, left, before := equalArg(e, ok, value), int64(-2), int64(-1)
-	switch {
-	case ok && e.expires == 0:
-		left = -1
-	case ok:
-		left = e.expires - m.millis()
-	}
-	here, _ := m.find(db, markerKey)
-	zero, _ := m.find(0, markerKey)
-	own, ours := marker.Parse(here.value)
-	record, known := marker.Parse(zero.value)
-	same := own.Set == record.Set && own.Member == record.Member && own.Who() == record.Who() && own.Run == record.Run
-	fits := ours && known && same && own.DB == db && record.DB == 0
-	if fits && m.millis() >= record.VotesFrom() {
-		if before = record.Token; before == 0 {
-			before = first - 1
-		}
-		if held && before < raised {
-			m.store(0, markerKey, entry{value: fmt.Sprintf("%s token=%d", withoutToken(zero.value), raised)})
-		}
-	}
-	return fmt.Appendf(nil, "*3\r\n%s:%d\r\n:%d\r\n", replyBool(held), left, before)
-}
-
-func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
-	if e, ok := m.find(db, key); !ok || withoutToken(e.value) != string(argv[1]) {
-		return replyInteger(0)
-	}
-	eachDatabase(db, number(argv[5]), func(other int) {
-		text, _ := m.marker(other, key)
-		if theirs, ok := marker.Parse(text); ok && theirs.Set == string(argv[2]) {
-			_, text, _ = strings.Cut(strings.Replace(text, theirs.Who(), string(argv[3]), 1), " ")
-			theirs, _ = marker.Parse(string(argv[7]) + " " + text)
-			if string(argv[4]) == "turn" {
-				theirs.Longest, theirs.Before, theirs.Turned = 0, theirs.Longest, m.millis()
-			}
-			if other == 0 {
-				theirs.Token = max(theirs.Token, int64(number(argv[6])))
-			}
-			m.store(other, key, entry{value: theirs.String()})
-		}
-	})
-	return replyInteger(1)
-}
-
-func (m *fakeMaster) runRaise(db int, key []byte, argv [][]byte) []byte {
-	return replyBool((db == 0 || m.raise(0, key, argv[1])) && m.raise(db, key, argv[1]))
-}
-
-func (m *fakeMaster) raise(db int, key, ttl []byte) bool {
-	e, _ := m.find(db, key)
-	before, after, found := strings.Cut(e.value, "longest=")
-	if named := anyDatabase.FindString(e.value); !found || named != fmt.Sprintf(" db=%d ", db) {
-		return false
-	}
-	longest, rest, _ := strings.Cut(after, " ")
-	if number([]byte(longest)) < number(ttl) {
-		m.store(db, key, entry{value: strings.TrimSuffix(before+"longest="+string(ttl)+" "+rest, " ")})
-	}
-	return true
-}
-
 func (m *fakeMaster) dump(s *fakeSession, args [][]byte) []byte {
 	if e, ok := m.find(s.db, args[1]); ok {
 		return resp.AppendBulk(nil, dumpString(e.value))
@@ -393,8 +285,8 @@ func TestFakeMasterDumpsWhatItCanRestore(t *testing.T) {
 	}
 }
 
-// The scripts in Go must do the same as the texts in Lua. So each runs on a real server
-// and on a fake one, with the same keys.
+// The fake master's Lua is not Redis's. So each script runs on a real server and on a fake one, with the
+// same keys.
 func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 	live := startLiveMaster(t)
 	live.must("SET", "k", "v")

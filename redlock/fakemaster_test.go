@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	lua "github.com/yuin/gopher-lua"
+
 	"redlock-proxy/redlock/resp"
 )
 
@@ -17,27 +19,30 @@ type fakeMaster struct {
 	evictsBy string // its maxmemory-policy; empty: its memory is unlimited
 	name     string
 
-	clock    fakeClock
-	dbs      map[int]map[string]entry
-	scripts  map[string]string // SHA1 to text
-	sessions []*fakeSession
-	lastID   int64
-	runs     int
-	stopped  bool
-	away     bool      // no process listens
-	refusal  string    // the error reply to every command on keys; empty: none
-	deaf     bool      // it does not allow SUBSCRIBE
-	noRole   bool      // it does not allow ROLE
-	replid   [2]string // its replication ids in INFO, if the first is not empty
-	replica  bool
-	backlog  bool  // it was a replica, or has one, and counts what it writes
-	offset   int64 // that count
-	watch    func(execution)
-	flushed  func()        // it has just lost all its keys; nil: nobody asks
-	reloaded func()        // it has just begun a new run with all its keys
-	bareDEL  bool          // to release.lua all values are equal
-	misread  time.Duration // added to its clock for the last command of each transaction
-	claimed  bool          // a fault of the simulation uses it
+	clock     fakeClock
+	dbs       map[int]map[string]entry
+	scripts   map[string]string // SHA1 to text
+	sessions  []*fakeSession
+	lastID    int64
+	runs      int
+	stopped   bool
+	databases int
+	away      bool      // no process listens
+	refusal   string    // the error reply to every command on keys; empty: none
+	deaf      bool      // it does not allow SUBSCRIBE
+	noRole    bool      // it does not allow ROLE
+	replid    [2]string // its replication ids in INFO, if the first is not empty
+	replica   bool
+	backlog   bool  // it was a replica, or has one, and counts what it writes
+	offset    int64 // that count
+	watch     func(execution)
+	flushed   func()        // it has just lost all its keys; nil: nobody asks
+	reloaded  func()        // it has just begun a new run with all its keys
+	bareDEL   bool          // to release.lua all values are equal
+	lua       *lua.LState   // runs the scripts; nil: none has run
+	caller    *fakeSession  // has called the script that runs
+	misread   time.Duration // added to its clock for the last command of each transaction
+	claimed   bool          // a fault of the simulation uses it
 }
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -71,8 +76,8 @@ func summary(args [][]byte) string {
 		if i > 0 {
 			words += " "
 		}
-		if i == 1 && len(args) > 2 && ourScripts[string(a)] != nil {
-			words += ourScripts[string(a)].name
+		if name, ours := scriptNames[string(a)]; ours && i == 1 {
+			words += name
 		} else {
 			words += fmt.Sprintf("%.60s", a)
 		}
@@ -95,11 +100,12 @@ func (c fakeClock) now() int64 {
 
 func newFakeMaster(name string) *fakeMaster {
 	return &fakeMaster{
-		name:    name,
-		clock:   fakeClock{began: time.Now(), rate: 1},
-		dbs:     map[int]map[string]entry{},
-		scripts: map[string]string{},
-		runs:    1,
+		name:      name,
+		clock:     fakeClock{began: time.Now(), rate: 1},
+		dbs:       map[int]map[string]entry{},
+		scripts:   map[string]string{},
+		runs:      1,
+		databases: 16,
 	}
 }
 

@@ -4,13 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/resp"
 )
 
-// WATCH, and the script that precedes a transaction on a key.
-
-var fakeGuard = scriptOf(effect.AppendGuard(nil, nil, nil))
+// WATCH, also with the script that precedes a transaction on a key.
 
 func init() {
 	fakeCommands["WATCH"] = &fakeCommand{2, true, (*fakeMaster).watchKeys}
@@ -18,7 +15,6 @@ func init() {
 		s.watched = nil
 		return replyOK
 	}}
-	ourScripts[fakeGuard] = &fakeScript{"watched.lua", (*fakeMaster).runGuard}
 }
 
 func (m *fakeMaster) watchKeys(s *fakeSession, args [][]byte) []byte {
@@ -39,19 +35,6 @@ func (m *fakeMaster) sawChange(s *fakeSession) (changed bool) {
 	}
 	s.watched = nil
 	return changed
-}
-
-func (m *fakeMaster) runGuard(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	dump, expiry := []byte(nil), number(argv[1])
-	if ok {
-		dump = dumpString(e.value)
-	}
-	same := string(dump) == string(argv[0])
-	if ok && same {
-		same = (e.expires == 0) == (expiry < 0) && (e.expires == 0 || max(e.expires-expiry, expiry-e.expires) <= 2)
-	}
-	return replyBool(same)
 }
 
 func TestFakeMasterWatchesAsRedisDoes(t *testing.T) {

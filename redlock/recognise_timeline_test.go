@@ -12,20 +12,6 @@ import (
 // extendIfMine is the script with which most clients extend a lock.
 const extendIfMine = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`
 
-func init() {
-	ourScripts[extendIfMine] = &fakeScript{"extend-if-mine", (*fakeMaster).runExtendIfMine}
-}
-
-func (m *fakeMaster) runExtendIfMine(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !equalArg(e, ok, argv[0]) {
-		return replyInteger(0)
-	}
-	e.expires = m.millis() + number(argv[1])
-	m.store(db, key, e)
-	return replyInteger(1)
-}
-
 func TestTimelineARecognisedScriptIsNotExamined(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/stream"
 )
 
 // A simTrace is a run of the simulation as spec/Trace.tla reads it. What masters executed and what was
@@ -177,11 +178,10 @@ func (x *simTrace) isAbout(args [][]byte) (sets, releases bool, token string) {
 	if len(args) < 5 {
 		return false, false, ""
 	}
-	script := ourScripts[string(args[1])]
 	switch {
 	case string(args[0]) == "SET" && string(args[1]) == traceLock:
 		return true, false, string(args[2])
-	case script != nil && script.name == "release.lua" && string(args[3]) == traceLock:
+	case string(args[1]) == stream.ReleaseScript && string(args[3]) == traceLock:
 		return false, true, string(args[4])
 	}
 	return false, false, ""

@@ -328,8 +328,8 @@ func (w *timeline) heard(master int) string {
 		if x.master != w.masters[master].name || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.args[1]) == "ID" {
 			continue
 		}
-		if name == "EVAL" && ourScripts[string(x.args[1])] != nil {
-			name = ourScripts[string(x.args[1])].name
+		if name == "EVAL" && scriptNames[string(x.args[1])] != "" {
+			name = scriptNames[string(x.args[1])]
 		}
 		if name == "CLIENT" {
 			name += " " + string(x.args[1])
