@@ -156,8 +156,8 @@ func (f *fakeLocks) Exec(ctx context.Context, dst []byte, t lock.Transaction) []
 	return dst
 }
 
-func (f *fakeLocks) Peek(ctx context.Context, db int, name, key string) []byte {
-	return f.Do(ctx, nil, lock.Command{DB: db, Args: [][]byte{[]byte(name), []byte(key)}})
+func (f *fakeLocks) Peek(ctx context.Context, db int, key string) []byte {
+	return f.Do(ctx, nil, lock.Command{DB: db, Args: [][]byte{[]byte("GET"), []byte(key)}})
 }
 
 func (f *fakeLocks) seen() []string {

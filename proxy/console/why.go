@@ -128,8 +128,6 @@ func (c *Console) waiters() map[keyInDB]int64 {
 	return waiting
 }
 
-var deleteSpec = route.Builtin().Lookup([][]byte{[]byte("DEL")})
-
 // breakLock releases a lock as DEL does, whoever holds it, and logs who did that.
 func (c *Console) breakLock(ctx context.Context, call Command) any {
 	key := call.Args[2]
@@ -138,8 +136,9 @@ func (c *Console) breakLock(ctx context.Context, call Command) any {
 	}
 	holding := inspect.Hold(c.Reader.Look(call.DB, [][]byte{key})[0])
 	holder, _ := c.Journal.Holder(call.DB, key, holding.Text, time.Now())
+	args := [][]byte{[]byte("DEL"), key}
 	answer := c.Locks.Do(ctx, nil, lock.Command{
-		DB: call.DB, Args: [][]byte{[]byte("DEL"), key}, Route: route.OfLockKeys(deleteSpec, 2),
+		DB: call.DB, Args: args, Route: c.Active.Load().Router.Route(call.DB, args),
 		Version: call.Version, Client: call.Client, From: call.From,
 	})
 	c.Log.Warn("an operator broke a lock", "key", string(key), "db", call.DB, "digest", holding.Digest, "holder", holder.Client.Address,

@@ -35,7 +35,7 @@ type Locks interface {
 	Do(ctx context.Context, dst []byte, call lock.Command) []byte
 	Watch(ctx context.Context, db int, keys [][]byte) (w *redlock.Watch, refusal wire.Error)
 	Exec(ctx context.Context, dst []byte, t lock.Transaction) []byte
-	Peek(ctx context.Context, db int, name, key string) []byte
+	Peek(ctx context.Context, db int, key string) []byte
 }
 
 // Config gives a Service its access to the rest of the process. Many goroutines may call the

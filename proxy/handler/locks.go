@@ -151,9 +151,9 @@ func (h *Handler) performSplit(name string, cmd wire.Command, to route.Route) {
 		return
 	}
 	h.sendCaching()
-	upstreamHalf, lockHalf := to.Halves(cmd.Args)
+	upstreamHalf, lockHalf, ofLocks := to.Halves(cmd.Args)
 	h.Insert(resp.AppendCommand(nil, upstreamHalf...), upstream.Expectation{To: upstream.ToOwner, Count: 1})
-	ofLocks := h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
+	fromLocks := h.runOnLocks(lockHalf, ofLocks)
 	fromUpstream, ok := h.Settled()
 	if !ok {
 		return
@@ -162,10 +162,10 @@ func (h *Handler) performSplit(name string, cmd wire.Command, to route.Route) {
 		fromUpstream = []byte(wire.ErrUpstreamReply)
 	}
 	if name == "mget" {
-		h.ReplyBytes(to.JoinValues(fromUpstream, ofLocks))
+		h.ReplyBytes(to.JoinValues(fromUpstream, fromLocks))
 		return
 	}
-	h.ReplyBytes(route.JoinCounts(fromUpstream, ofLocks))
+	h.ReplyBytes(route.JoinCounts(fromUpstream, fromLocks))
 }
 
 // holder returns the Holder of the client's leases. It is nil as long as no rule asks for

@@ -52,9 +52,9 @@ func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.
 
 // acquire carries out SETNX, and SET NX with or without GET.
 func (p *Plane) acquire(ctx context.Context, call Command, c setCommand, reads wording) answer {
-	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: p.ttl(call, c), Get: c.get}
-	if rule := p.waitsFor(call, request.TTL); rule != nil {
-		return p.acquireInLine(ctx, request, rule, reads)
+	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: c.lives(call), Get: c.get}
+	if call.mayWait() && (request.TTL == 0 || request.TTL >= shortestInLine) {
+		return p.acquireInLine(ctx, request, call.Route.Rule, reads)
 	}
 	return p.acquireOnce(ctx, request, reads)
 }
@@ -76,11 +76,11 @@ func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads
 	return answer{kind: redlock.KindAcquire, outcome: o, reads: readsValue, ttl: r.TTL}
 }
 
-// ttl is the time to live of the command's lock: the command's own, or else the rule's
+// lives is the time to live of the command's lock: the command's own, or else the rule's
 // default_ttl. 0 means for ever, or with KEEPTTL as long as before.
-func (p *Plane) ttl(call Command, c setCommand) time.Duration {
+func (c setCommand) lives(call Command) time.Duration {
 	if c.ttl == 0 && (c.onlyAbsent || !c.keepTTL) {
-		if rule := p.Router().Rules.Find(call.DB, call.Args[1]); rule != nil {
+		if rule := call.Route.Rule; rule != nil {
 			return rule.DefaultTTL
 		}
 	}
@@ -105,7 +105,7 @@ func (p *Plane) acquireInThePast(ctx context.Context, call Command, c setCommand
 
 // swap carries out GETSET, and SET GET without NX, as an examined run.
 func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
-	args, ttl := c.relative(call.Args), p.ttl(call, c)
+	args, ttl := c.relative(call.Args), c.lives(call)
 	if c.ttl == 0 && ttl > 0 { // the rule's default_ttl
 		args = [][]byte{[]byte("SET"), call.Args[1], call.Args[2], []byte("GET"), []byte("PX"), strconv.AppendInt(nil, ttl.Milliseconds(), 10)}
 		if c.onlyPresent {

@@ -196,7 +196,16 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route
 // ask runs a command that is given as words. "\x20" is a blank in a word.
 func (p fakeLockerPlane) ask(t *testing.T, line string) string {
 	t.Helper()
-	return string(p.Do(t.Context(), nil, fakeLockerCall(line)))
+	return string(p.Do(t.Context(), nil, p.call(line)))
+}
+
+// call is fakeLockerCall with the rule of the first key.
+func (p *Plane) call(line string) Command {
+	call := fakeLockerCall(line)
+	if key, _, _ := call.firstLock(); key != nil {
+		call.Route.Rule = p.Router().Rules.Find(call.DB, key)
+	}
+	return call
 }
 
 // fakeLockerCall routes a command as if every key in it were a lock key.

@@ -20,7 +20,7 @@ func TestHoldsAndWaitsAreMeasured(t *testing.T) {
 		p.Journal, p.IsSlow = events.New(p.Log), func(time.Duration) bool { return false }
 		me, other := events.NewClient(1, "me", time.Now()), events.NewClient(2, "other", time.Now())
 		send := func(client *events.Client, line string, o redlock.Outcome) {
-			call := fakeLockerCall(line)
+			call := p.call(line)
 			call.From, next = client, o
 			p.Do(t.Context(), nil, call)
 			time.Sleep(time.Second)

@@ -21,15 +21,6 @@ import (
 // refuse a shorter one although nobody holds it. Then it would hold up its line.
 const shortestInLine = 10 * time.Millisecond
 
-// waitsFor is the rule by which an acquire of the command's first key waits, or nil.
-func (p *Plane) waitsFor(call Command, ttl time.Duration) *route.Rule {
-	rule := p.Router().Rules.Find(call.DB, call.Args[1])
-	if rule == nil || rule.Wait == 0 || ttl > 0 && ttl < shortestInLine {
-		return nil
-	}
-	return rule
-}
-
 // acquireInLine takes a lock when its turn comes.
 func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rule *route.Rule, reads wording) answer {
 	try := func() answer { return p.acquireOnce(ctx, r, reads) }

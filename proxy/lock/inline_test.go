@@ -110,7 +110,7 @@ func (x *fakeLock) heldBy(name string) {
 }
 
 func (x *fakeLock) send(ctx context.Context, line string) *proxytest.Pending {
-	call := fakeLockerCall(line)
+	call := x.call(line)
 	return proxytest.Send(func() string { return string(x.Do(ctx, nil, call)) })
 }
 
@@ -216,7 +216,7 @@ func TestAcquiresThatDoNotWait(t *testing.T) {
 		x.send(t.Context(), "SET now a NX PX 30000").Want(t, nothing, 0)
 		x.send(t.Context(), "SETNX now a").Want(t, none, 0)
 		x.send(t.Context(), "SET k a NX PX 1").Want(t, nothing, 0)
-		set := fakeLockerCall("SET k a NX PX 30000")
+		set := x.call("SET k a NX PX 30000")
 		if reply := x.Exec(t.Context(), nil, Transaction{Commands: []Command{set}}); time.Now().Second() != 0 {
 			t.Errorf("a transaction waited: %q", reply)
 		}
@@ -257,7 +257,7 @@ func TestALockGrantedWhileItsClientLeavesHasALease(t *testing.T) {
 				}
 				return fakeLockerWon
 			}
-			call := fakeLockerCall(line)
+			call := x.call(line)
 			call.Leases = holder
 			if reply := string(x.Do(ctx, nil, call)); reply != one || leasing.Leases.Counts().Held != 1 {
 				t.Errorf("%s: %q, %d leases", line, reply, leasing.Leases.Counts().Held)
@@ -276,7 +276,7 @@ func TestWhatHandsOver(t *testing.T) {
 			a := x.send(t.Context(), "SET k a NX PX 30000")
 			x.heldBy("")
 			if line == "MULTI" {
-				x.Exec(t.Context(), nil, Transaction{Commands: []Command{fakeLockerCall("HDEL k a")}})
+				x.Exec(t.Context(), nil, Transaction{Commands: []Command{x.call("HDEL k a")}})
 			} else {
 				x.heldBy("y")
 				x.locker.answer = func(request any) redlock.Outcome {
@@ -343,13 +343,13 @@ func TestAScriptThatFindsItsLockFreeDoesNotWait(t *testing.T) {
 // An argument of a script is no lock, even if a rule matches it.
 func TestAScriptWaitsForItsKeysOnly(t *testing.T) {
 	x := newFakeLock()
-	call := fakeLockerCall("EVAL take 2 now k token")
+	call := x.call("EVAL take 2 now k token")
 	call.Route.Keys, call.Route.Lock = append(call.Route.Keys, 5), append(call.Route.Lock, true)
 	rule, locks := x.scriptWaitsFor(call)
 	if rule == nil || rule.Match != "*" || len(locks) != 1 || string(locks[0]) != "k" {
 		t.Errorf("%+v, %q", rule, locks)
 	}
-	if rule, _ := x.scriptWaitsFor(fakeLockerCall("EVAL take 0 k")); rule != nil {
+	if rule, _ := x.scriptWaitsFor(x.call("EVAL take 0 k")); rule != nil {
 		t.Errorf("without keys: %+v", rule)
 	}
 }

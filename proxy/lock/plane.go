@@ -120,7 +120,7 @@ func (p *Plane) Overlaps(call Command) bool {
 	}
 	switch call.Name() {
 	case "setnx":
-		return len(args) == 3 && !p.mayWait(call)
+		return len(args) == 3 && !call.mayWait()
 	case "set":
 		nx := false
 		for _, word := range args[min(3, len(args)):] {
@@ -129,7 +129,7 @@ func (p *Plane) Overlaps(call Command) bool {
 			}
 			nx = nx || wire.IsWord(word, "NX")
 		}
-		return nx && !p.mayWait(call)
+		return nx && !call.mayWait()
 	case "eval":
 		return p.Scripts.ReleasesText(args[1])
 	case "evalsha":
@@ -139,10 +139,7 @@ func (p *Plane) Overlaps(call Command) bool {
 }
 
 // mayWait tells whether the rule of the command's key has a wait.
-func (p *Plane) mayWait(call Command) bool {
-	rule := p.Router().Rules.Find(call.DB, call.Args[1])
-	return rule != nil && rule.Wait > 0
-}
+func (c Command) mayWait() bool { return c.Route.Rule != nil && c.Route.Rule.Wait > 0 }
 
 // Do runs one command to its verdict and appends its one reply to dst. ctx ends when
 // the client has gone. Do returns soon after that, but not before everything that it
@@ -172,12 +169,10 @@ func (p *Plane) awaitStart(ctx context.Context) {
 	}
 }
 
-// Peek runs a command on one key for the proxy's own use, as a RESP2 client would, and
-// returns the reply.
-func (p *Plane) Peek(ctx context.Context, db int, name, key string) []byte {
-	args := [][]byte{[]byte(name), []byte(key)}
-	spec := route.Builtin().Lookup(args)
-	return p.Do(ctx, nil, Command{DB: db, Args: args, Route: route.OfLockKeys(spec, len(args))})
+// Peek reads a key for the proxy's own use, and returns the reply that a RESP2 client would get.
+func (p *Plane) Peek(ctx context.Context, db int, key string) []byte {
+	args := [][]byte{[]byte("GET"), []byte(key)}
+	return p.Do(ctx, nil, Command{DB: db, Args: args, Route: p.Router().Route(db, args)})
 }
 
 // decide asks the masters what the command's name calls for. It makes absolute times

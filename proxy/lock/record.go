@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -21,7 +22,8 @@ type record struct {
 	db     int
 	leases *lease.Holder // the client's, as in Command
 	first  []byte        // the first lock key; in a script without keys it may be a value
-	key    []byte        // the same if it certainly is a key, or nil
+	rule   *route.Rule   // of the first lock key; nil: it has none
+	key    []byte        // the first lock key if it certainly is one, or nil
 	began  time.Time
 	answer answer
 }
@@ -29,27 +31,27 @@ type record struct {
 // begin tells that the command begins.
 func (r *record) begin(calls []Command) {
 	r.began = time.Now()
-	var certain bool
-	if r.first, certain = lockKey(calls); certain {
-		r.key = r.first
+	for i := 0; i < len(calls) && r.first == nil; i++ {
+		r.first, r.key, r.rule = calls[i].firstLock()
 	}
 	if len(calls) > 0 {
 		calls[0].From.Begin(r.name, r.key, r.began)
 	}
 }
 
-// lockKey is the first lock key of the commands. certain tells whether it certainly is a key.
-func lockKey(calls []Command) (key []byte, certain bool) {
-	for i := range calls {
-		c := &calls[i]
-		for j, at := range c.Route.Keys {
-			if c.Route.Lock[j] && at < len(c.Args) {
-				return c.Args[at], c.Route.Spec != nil && c.Route.Spec.ArityOK(len(c.Args)) && c.namesKeys()
-			}
-		}
+// firstLock is the first lock key of a command, with its rule. key is nil if it may be a value.
+func (c *Command) firstLock() (first, key []byte, rule *route.Rule) {
+	i := slices.Index(c.Route.Lock, true)
+	if i < 0 {
+		return nil, nil, nil
 	}
-	return nil, false
+	first = c.Args[c.Route.Keys[i]]
+	if c.Route.Spec != nil && c.Route.Spec.ArityOK(len(c.Args)) && c.namesKeys() {
+		key = first
+	}
+	return first, key, c.Route.Rule
 }
+
 
 // end tells everybody how the command ended, and returns the answer for the client.
 func (p *Plane) end(ctx context.Context, r *record, calls []Command) answer {
@@ -70,7 +72,7 @@ func (p *Plane) end(ctx context.Context, r *record, calls []Command) answer {
 	}
 	rule := ""
 	if r.first != nil {
-		rule = p.Router().Rules.Find(r.db, r.first).Label()
+		rule = r.rule.Label()
 	}
 	p.Meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
 	if a.outcome.TooLong > 0 || a.rejected == errorLongReply {
@@ -167,12 +169,12 @@ func (p *Plane) warnOfTTL(r *record) {
 	switch ttl, most := r.answer.ttl, p.MaxQuarantine(); {
 	case ttl > most:
 		p.Meter.LockBeyondQuarantine()
-		p.warnOnce(r.db, r.first, "lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends",
+		p.warnOnce(r.rule, "lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends",
 			"ttl", ttl.String(), "max_quarantine", most.String())
 	case ttl == 0:
 		p.withoutTTL.Add(1)
 		p.Meter.LockWithoutTTL()
-		p.warnOnce(r.db, r.first, "lock taken without a TTL: if its holder dies it is never released; set default_ttl in its rule")
+		p.warnOnce(r.rule, "lock taken without a TTL: if its holder dies it is never released; set default_ttl in its rule")
 	}
 }
 
@@ -180,12 +182,11 @@ func (p *Plane) warnOfTTL(r *record) {
 func (p *Plane) TakenWithoutTTL() int64 { return p.withoutTTL.Load() }
 
 // warnOnce logs a warning about a lock if it is the first one like this for the lock's rule.
-func (p *Plane) warnOnce(db int, key []byte, text string, fields ...any) {
+func (p *Plane) warnOnce(rule *route.Rule, text string, fields ...any) {
 	var warning struct {
 		text, match string
 		db          int
 	}
-	rule := p.Router().Rules.Find(db, key)
 	if rule != nil {
 		warning.match, warning.db = rule.Match, rule.DB
 	}
@@ -213,14 +214,14 @@ func (p *Plane) tellJournal(r *record, calls []Command, now time.Time, took time
 	case len(effects) > 0:
 		for _, did := range effects {
 			e.Key, e.TTL, e.Value, e.Verdict = did.Key, did.TTL, did.Value, events.VerdictOfEffect(did, slices.ContainsFunc(effects, isDeletion))
-			p.tellOfKey(e)
+			p.tellOfKey(e, r)
 		}
 		return
 	case len(calls) > 1 || call.onlyKey() == nil:
 		if e.Verdict == events.Released {
 			if keys, _ := call.distinctKeys(); a.outcome.Number == int64(len(keys)) {
 				for _, e.Key = range keys {
-					p.tellOfKey(e)
+					p.tellOfKey(e, r)
 				}
 			}
 			return // else nobody knows which of the keys
@@ -228,14 +229,17 @@ func (p *Plane) tellJournal(r *record, calls []Command, now time.Time, took time
 	case e.Verdict == events.Granted:
 		e.Value = call.Args[2]
 	}
-	p.tellOfKey(e)
+	p.tellOfKey(e, r)
 }
 
 // tellOfKey tells the journal what a command meant for a key, and the meter how long a lock was held or
 // waited for. A companion is no lock.
-func (p *Plane) tellOfKey(e events.KeyEvent) {
-	var rule *route.Rule
-	if e.Verdict != 0 && e.Key != nil {
+func (p *Plane) tellOfKey(e events.KeyEvent, r *record) {
+	if e.Verdict == 0 || e.Key == nil {
+		return
+	}
+	rule := r.rule
+	if !bytes.Equal(e.Key, r.first) {
 		rule = p.Router().Rules.Find(e.DB, e.Key)
 	}
 	if rule == nil {

@@ -75,7 +75,7 @@ func TestJournalOfCommands(t *testing.T) {
 		{script, did(effect("other", redlock.KeyCreated, "token")), "", ""},
 	} {
 		plane, j, client := withJournal(func(any) redlock.Outcome { return row.outcome }, false)
-		call := fakeLockerCall(row.line)
+		call := plane.call(row.line)
 		call.From = client
 		plane.Do(t.Context(), nil, call)
 		var verdicts []string
@@ -111,8 +111,8 @@ func TestJournalCountsCommands(t *testing.T) {
 		{Verdict: redlock.Lost, Err: "OOM x"}:        {},
 	} {
 		plane, j, _ := withJournal(func(any) redlock.Outcome { return *outcome }, false)
-		plane.Do(t.Context(), nil, fakeLockerCall("SET lock:a token NX PX 9000"))
-		plane.Do(t.Context(), nil, fakeLockerCall("SET lock:a"))
+		plane.Do(t.Context(), nil, plane.call("SET lock:a token NX PX 9000"))
+		plane.Do(t.Context(), nil, plane.call("SET lock:a"))
 		if total, _ := j.Commands(time.Now()); total != want {
 			t.Errorf("%+v: %+v, not %+v", *outcome, total, want)
 		}
@@ -127,7 +127,7 @@ func TestJournalOfADeletionOfSomeKeys(t *testing.T) {
 		}
 		return redlock.Outcome{Verdict: redlock.Won}
 	}, false)
-	call := fakeLockerCall("DEL lock:a lock:b")
+	call := plane.call("DEL lock:a lock:b")
 	call.From = client
 	plane.Do(t.Context(), nil, call)
 	for _, key := range []string{"lock:a", "lock:b"} {
@@ -141,7 +141,7 @@ func TestJournalOfADeletionOfSomeKeys(t *testing.T) {
 func TestJournalOfATokensLock(t *testing.T) {
 	plane, j, client := withJournal(func(any) redlock.Outcome { return redlock.Outcome{Verdict: redlock.Won, Number: 7} }, false)
 	for _, line := range []string{"SET lock:a token NX PX 9000", "REDLOCK TOKEN lock:a token"} {
-		call := fakeLockerCall(line)
+		call := plane.call(line)
 		call.From = client
 		plane.Do(t.Context(), nil, call)
 	}
@@ -166,14 +166,14 @@ func TestJournalOfARunningCommand(t *testing.T) {
 		"SET lock:a token NX":                 "set lock:a",
 		"EVAL return(1) 0 lock:secret secret": "eval ", // it may be a value
 	} {
-		call := fakeLockerCall(line)
+		call := plane.call(line)
 		call.From = client
 		plane.Do(t.Context(), nil, call)
 		if seen != want {
 			t.Errorf("%s: %q, not %q", line, seen, want)
 		}
 	}
-	calls := []Command{fakeLockerCall("SET lock:a token"), fakeLockerCall("SET lock:b token")}
+	calls := []Command{plane.call("SET lock:a token"), plane.call("SET lock:b token")}
 	calls[0].From = client
 	if plane.Exec(t.Context(), nil, Transaction{Commands: calls}); seen != "exec lock:a" {
 		t.Errorf("EXEC: %q", seen)
@@ -186,11 +186,11 @@ func TestJournalOfSlowCommands(t *testing.T) {
 		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte("+OK\r\n")}
 	}, true)
 	for _, line := range []string{"SET lock:a secret NX", "GET lock:a", "EVAL return(1) 1 lock:a secret", "EVAL return(1) 0 secret", "BLPOP lock:a 0"} {
-		call := fakeLockerCall(line)
+		call := plane.call(line)
 		call.From, call.DB = client, 5
 		plane.Do(t.Context(), nil, call)
 	}
-	plane.Exec(t.Context(), nil, Transaction{Commands: []Command{fakeLockerCall("SET lock:a secret"), fakeLockerCall("GET lock:a")}})
+	plane.Exec(t.Context(), nil, Transaction{Commands: []Command{plane.call("SET lock:a secret"), plane.call("GET lock:a")}})
 	var got []string
 	for _, slow := range j.Slow(100) {
 		got = append(got, fmt.Sprintf("%q %s", slow.Shown(), slow.Client.Name))
@@ -218,7 +218,7 @@ func TestJournalOfAScriptWithoutKeys(t *testing.T) {
 	}, false)
 	plane.Router().Rules[0].Match = "*"
 	for _, line := range []string{"EVAL return(1) 0 secret", "EVAL return(1) 1 lock:a secret"} {
-		call := fakeLockerCall(line)
+		call := plane.call(line)
 		call.Route.Keys, call.Route.Lock = []int{3}, []bool{true} // as with a rule that matches it
 		call.From = client
 		plane.Do(t.Context(), nil, call)

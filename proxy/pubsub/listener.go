@@ -204,8 +204,8 @@ func (l *Listener) Speak(version wire.Version) { l.version = version }
 // Subscribe opens a Source that calls onEvent with each event on the masters.
 type Subscribe func(onEvent func(redlock.Event)) Source
 
-// Peek runs a command on one key on the masters, for a Listener's own use.
-type Peek func(ctx context.Context, db int, command, key string) (reply []byte)
+// Peek reads a key on the masters, for a Listener's own use.
+type Peek func(ctx context.Context, db int, key string) (reply []byte)
 
 // Source reports events on the masters. In service it is a redlock.Subscriber, whose
 // documentation says what a caller may rely on.

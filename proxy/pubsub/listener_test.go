@@ -53,7 +53,7 @@ type fixture struct {
 	values map[string]string // what Peek finds
 }
 
-func (x *fixture) peek(_ context.Context, _ int, _, key string) []byte {
+func (x *fixture) peek(_ context.Context, _ int, key string) []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	value, held := x.values[key]

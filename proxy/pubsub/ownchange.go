@@ -94,7 +94,7 @@ func (l *Listener) makeChecks(t *trackedKeys) {
 		}
 	}()
 	for key, db, more := l.nextCheck(t); more; key, db, more = l.nextCheck(t) {
-		value, _ := resp.ParseBulk(l.peek(l.ctx, db, "GET", key))
+		value, _ := resp.ParseBulk(l.peek(l.ctx, db, key))
 		l.checked(key, value)
 	}
 }

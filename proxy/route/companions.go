@@ -33,10 +33,19 @@ var redissonPrefixes = []string{
 // madelson's DistributedLock, and the queue, the readers and the writer of redlock4j.
 var companionSuffixes = []string{".readers", ".writer", ":queue", ":readers", ":write"}
 
-// Covers tells whether key belongs to the lock masters: a rule matches the key, or
-// matches the lock whose companion the key is.
+// Of tells whether key belongs to the lock masters: a rule matches the key, or
+// matches the lock whose companion the key is. rule is nil for a companion.
+func (r Rules) Of(db int, key []byte) (rule *Rule, isLock bool) {
+	if rule = r.Find(db, key); rule != nil {
+		return rule, true
+	}
+	return nil, r.coversCompanion(db, key)
+}
+
+// Covers is Of without the rule.
 func (r Rules) Covers(db int, key []byte) bool {
-	return r.Find(db, key) != nil || r.coversCompanion(db, key)
+	_, isLock := r.Of(db, key)
+	return isLock
 }
 
 // CoversChannel is Covers for the name or pattern of a pub/sub channel, which is in

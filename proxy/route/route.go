@@ -28,6 +28,7 @@ type Route struct {
 	Spec  *Spec  // nil if the command is unknown
 	Keys  []int  // the indexes of the arguments that are keys
 	Lock  []bool // for each of Keys, whether it is a lock key
+	Rule  *Rule  // of the first lock key; nil: there is none, or it is only a companion of locks
 
 	// Malformed is true if the arguments do not say where the keys are: there are
 	// too few, too many, or the count of keys is wrong. Keys then holds all that may
@@ -65,8 +66,8 @@ func (r *Router) Route(db int, args [][]byte) Route {
 	}
 	if at := spec.onlyKey; at > 0 && spec.ArityOK(len(args)) {
 		to := Route{Spec: spec, Keys: consecutive[at : at+1 : at+1], Lock: noneLock[:1:1], Ordinary: true, Reserved: string(args[at]) == markerKey}
-		if r.Rules.Covers(db, args[at]) {
-			to.Plane, to.Lock = Locks, allLock[:1:1]
+		if rule, isLock := r.Rules.Of(db, args[at]); isLock {
+			to.Plane, to.Lock, to.Rule = Locks, allLock[:1:1], rule
 		}
 		return to
 	}
@@ -95,18 +96,24 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *Spec) Route {
 	var lockSpace [inlineKeys]bool
 	lock, locks := lockSpace[:0], 0
 	for _, at := range keys {
-		covered := r.Rules.Covers(db, args[at])
-		if covered {
+		rule, isLock := r.Rules.Of(db, args[at])
+		if isLock {
+			if locks == 0 {
+				to.Rule = rule
+			}
 			locks++
 		}
-		lock = append(lock, covered)
+		lock = append(lock, isLock)
 		to.Reserved = to.Reserved || string(args[at]) == markerKey
 	}
 	scriptLocks := 0
 	if spec.Is(Script) && exact {
 		for at := 3 + named; at < len(args); at++ {
 			to.Reserved = to.Reserved || string(args[at]) == markerKey
-			if r.namesLock(db, args[at], named) {
+			if rule, isLock := r.namedLock(db, args[at], named); isLock {
+				if locks+scriptLocks == 0 {
+					to.Rule = rule
+				}
 				keys, lock = append(keys, at), append(lock, true)
 				scriptLocks++
 			}
@@ -126,17 +133,6 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *Spec) Route {
 		to.Elsewhere = r.leadsElsewhere(db, args, keys)
 	}
 	to.Keys, to.Lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)
-	return to
-}
-
-// OfLockKeys returns the route of a command whose arguments are all lock keys. args
-// is the number of arguments, including the command's name.
-func OfLockKeys(spec *Spec, args int) Route {
-	to := Route{Plane: Locks, Spec: spec}
-	for at := 1; at < args; at++ {
-		to.Keys = append(to.Keys, at)
-		to.Lock = append(to.Lock, true)
-	}
 	return to
 }
 
@@ -166,15 +162,13 @@ func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 	return db, named
 }
 
-// namesLock tells whether an argument behind a script's keys is a lock key. Some
+// namedLock is Rules.Of for an argument behind a script's keys. Some
 // libraries name their lock there. named is the number of the script's keys. A rule
 // that matches everything does not show that an argument is a key, so such a rule
 // counts only if the script has no keys.
-func (r *Router) namesLock(db int, arg []byte, named int) bool {
-	if rule := r.Rules.Find(db, arg); rule != nil {
-		return rule.Match != "*" || named == 0
-	}
-	return r.Rules.coversCompanion(db, arg)
+func (r *Router) namedLock(db int, arg []byte, named int) (rule *Rule, isLock bool) {
+	rule, isLock = r.Rules.Of(db, arg)
+	return rule, isLock && (rule == nil || rule.Match != "*" || named == 0)
 }
 
 const (

@@ -308,3 +308,29 @@ func BenchmarkRoute(b *testing.B) {
 		})
 	}
 }
+
+// A route has the rule of its first lock key, and none if that is only a companion.
+func TestRouteHasTheRuleOfItsFirstLock(t *testing.T) {
+	router := &Router{Table: Builtin(), Rules: Rules{{Match: "lock:*", DB: AnyDB}, {Match: "job:*", DB: AnyDB}}}
+	for line, want := range map[string]string{
+		"GET lock:a":               "lock:*",
+		"GET job:a":                "job:*",
+		"GET a":                    "companion",
+		"GET lock-signal:a":        "companion",
+		"DEL a job:a lock:a":       "job:*",
+		"MGET lock-signal:a job:a": "companion",
+		"EVAL s 0 x job:a lock:a":  "job:*",
+		"EVAL s 1 lock:a job:a":    "lock:*",
+		"EVAL s 1 a job:a":         "job:*",
+	} {
+		if got := router.Route(0, words(line)).Rule.Name(); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+	args := words("MGET a job:a b lock:a")
+	upstreamHalf, lockHalf, ofLocks := router.Route(0, args).Halves(args)
+	if string(bytes.Join(upstreamHalf, []byte(" "))) != "MGET a b" || string(bytes.Join(lockHalf, []byte(" "))) != "MGET job:a lock:a" ||
+		ofLocks.Plane != Locks || ofLocks.Rule.Name() != "job:*" || !slices.Equal(ofLocks.Keys, []int{1, 2}) || !slices.Equal(ofLocks.Lock, []bool{true, true}) {
+		t.Errorf("%q, %q, %+v", upstreamHalf, lockHalf, ofLocks)
+	}
+}

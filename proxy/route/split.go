@@ -7,17 +7,20 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Halves splits a command in two. All arguments of the command must be keys.
-func (to Route) Halves(args [][]byte) (upstreamHalf, lockHalf [][]byte) {
+// Halves splits a command in two. All arguments of the command must be keys. ofLocks is the route of the
+// half for the masters.
+func (to Route) Halves(args [][]byte) (upstreamHalf, lockHalf [][]byte, ofLocks Route) {
 	upstreamHalf, lockHalf = [][]byte{args[0]}, [][]byte{args[0]}
+	ofLocks = Route{Plane: Locks, Spec: to.Spec, Rule: to.Rule}
 	for i, at := range to.Keys {
 		if to.Lock[i] {
+			ofLocks.Keys, ofLocks.Lock = append(ofLocks.Keys, len(lockHalf)), append(ofLocks.Lock, true)
 			lockHalf = append(lockHalf, args[at])
 		} else {
 			upstreamHalf = append(upstreamHalf, args[at])
 		}
 	}
-	return upstreamHalf, lockHalf
+	return upstreamHalf, lockHalf, ofLocks
 }
 
 // JoinCounts returns the sum of two integer replies, or an error.
