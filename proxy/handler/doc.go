@@ -6,8 +6,9 @@
 // # One command
 //
 // perform (perform.go) asks the router for the command's plane. It checks whether the user may send the
-// command (auth.go) and whether its keys have just moved.
-// Then it calls the family of the command:
+// command (auth.go) and whether its keys have just moved. Most commands then go the way of their keys. The others
+// have a function in the table byName (byname.go). As long as nothing about a client needs a look (isPlain), all of this
+// is left out for commands whose way follows from their one key. The files are families of commands:
 //
 //   - handshake.go: which user the client is, and how it wants its replies
 //     (upstream.ClientState). auth.go judges logins by the users of the configuration,

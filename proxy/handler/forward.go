@@ -5,46 +5,27 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
 
-// performOnUpstream forwards a command as it came, and says which replies it expects.
-func (h *Handler) performOnUpstream(name string, cmd wire.Command, to route.Route, settings *config.Settings) {
-	spec := to.Spec
-	switch name {
-	case "monitor":
-		h.relay(cmd, upstream.Expectation{Kind: upstream.Stream, Count: 1})
-		h.monitoring = h.Settle() && h.InPipe()
-	case "watch":
-		h.relay(cmd, upstream.Expectation{Count: 1})
-		h.multi.watched.upstream = h.multi.watched.upstream || spec.ArityOK(len(cmd.Args)) && h.Upstream() != nil
-	case "client|setname":
-		if spec.ArityOK(len(cmd.Args)) && wire.IsClientName(cmd.Args[2]) {
-			h.client.SetName(cmd.Args[2]) // the upstream will accept it, too
-		}
-		h.relay(cmd, upstream.Expectation{Count: 1})
-	case "wait", "waitaof":
-		if h.sharedWrite {
-			h.ReplyError(wire.ErrWaitShared)
-			return
-		}
-		h.forwardForReply(cmd, to, settings)
-	case "eval", "eval_ro", "evalsha", "evalsha_ro":
-		h.noteLocking(cmd.Args, &to, h.service.Scripts.Learn(name, cmd.Args))
-		h.relay(cmd, upstream.Expectation{Count: 1})
-	default:
-		switch {
-		case spec.Is(route.Subscription):
-			h.performSubscription(name, cmd)
-		case spec == nil && wire.IsForgedRequest(cmd.Args[0]):
-			h.End(session.ForgedRequest)
-		default:
-			h.forwardForReply(cmd, to, settings)
-		}
+// refusedToWait refuses WAIT and WAITAOF after a write over a shared connection.
+func (h *Handler) refusedToWait(string, wire.Command, route.Route) bool {
+	if h.sharedWrite {
+		h.ReplyError(wire.ErrWaitShared)
 	}
+	return h.sharedWrite
+}
+
+// performScriptOnUpstream forwards a script without lock keys.
+func (h *Handler) performScriptOnUpstream(name string, cmd wire.Command, to route.Route) bool {
+	if to.Plane != route.Upstream {
+		return false
+	}
+	h.noteLocking(cmd.Args, &to, h.service.Scripts.Learn(name, cmd.Args))
+	h.relay(cmd, upstream.Expectation{Count: 1})
+	return true
 }
 
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.

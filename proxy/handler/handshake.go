@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"log/slog"
 
-	"github.com/tidwall/redcon"
-
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -20,71 +17,27 @@ func (h *Handler) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", h.client.Name))
 }
 
-// performHandshake performs the commands that the proxy itself answers. These are always the
-// commands about the protocol, the login, the replies, and the settings of the connection. An
-// open upstream gets the settings, too. The proxy answers PING and ECHO only while the upstream
-// connection is closed. performHandshake returns false for every other command.
-func (h *Handler) performHandshake(name string, cmd wire.Command, spec *route.Spec) bool {
-	args := cmd.Args
-	switch name {
-	case "quit":
-		h.Reply(wire.OK)
-		h.End(session.Quit)
-		return true
-	case "hello", "auth", "reset", "select", "client|reply":
-	case "acl|whoami":
-		if h.Env.Active.Load().Users.AtUpstream && h.Upstream() != nil {
-			return false
-		}
-	case "client|setname", "client|setinfo", "client|getname", "client|no-evict", "client|no-touch":
-	case "ping", "echo":
-		if h.Upstream() != nil {
-			return false
-		}
-	default:
-		if !route.AsksForMaintenance(args) {
-			return false
-		}
-		h.replyUnlessRestricted("client", args, wire.ErrUnknownSubcommand(args))
-		return true
+// performClientSetting performs CLIENT SETNAME, GETNAME, SETINFO, NO-EVICT and NO-TOUCH. An open upstream gets the
+// settings, too.
+func (h *Handler) performClientSetting(name string, cmd wire.Command, _ route.Route) {
+	reply := h.client.Perform(name, cmd.Args)
+	h.ReplyBytes(reply)
+	if h.Upstream() != nil && string(reply) == wire.OK {
+		h.Insert(cmd.AsArray(), upstream.Expectation{To: upstream.ToNobody, Count: 1})
 	}
-	if !h.mayAnswer(name, args, spec) {
-		return true
-	}
-	switch name {
-	case "reset":
-		h.reset()
-	case "hello":
-		h.hello(args)
-	case "auth":
-		h.Reply(h.authenticate(args))
-	case "acl|whoami":
-		h.ReplyBytes(redcon.AppendBulkString(nil, h.account.Load().Name))
-	case "select":
-		h.selectDatabase(cmd)
-	case "client|reply":
-		h.setReplyMode(args[2])
-	case "ping":
-		if refusal := wire.CheckPing(args); refusal != "" {
-			h.ReplyError(refusal)
-		} else {
-			h.ReplyBytes(wire.AppendPong(nil, args, h.restricted()))
-		}
-	case "echo":
-		h.ReplyBytes(redcon.AppendBulk(nil, args[1]))
-	default:
-		reply := h.client.Perform(name, args)
-		h.ReplyBytes(reply)
-		if h.Upstream() != nil && string(reply) == wire.OK {
-			h.Insert(cmd.AsArray(), upstream.Expectation{To: upstream.ToNobody, Count: 1})
-		}
-	}
-	return true
 }
 
-// selectDatabase performs SELECT. An open upstream decides, because it knows the number of
+func (h *Handler) performPing(_ string, cmd wire.Command, _ route.Route) {
+	if refusal := wire.CheckPing(cmd.Args); refusal != "" {
+		h.ReplyError(refusal)
+		return
+	}
+	h.ReplyBytes(wire.AppendPong(nil, cmd.Args, h.restricted()))
+}
+
+// performSelect performs SELECT. An open upstream decides, because it knows the number of
 // its databases.
-func (h *Handler) selectDatabase(cmd wire.Command) {
+func (h *Handler) performSelect(_ string, cmd wire.Command, _ route.Route) {
 	index, refusal := wire.ParseDatabase(cmd.Args[1])
 	if h.Upstream() != nil {
 		reply, ok := h.Ask(cmd.AsArray())
@@ -105,10 +58,10 @@ func (h *Handler) selectDatabase(cmd wire.Command) {
 	h.Reply(wire.OK)
 }
 
-// setReplyMode performs CLIENT REPLY. The proxy never forwards it, because it needs the
+// performReplyMode performs CLIENT REPLY. The proxy never forwards it, because it needs the
 // upstream's replies to match them with commands. It drops them itself.
-func (h *Handler) setReplyMode(mode []byte) {
-	reply := h.replies.Set(mode)
+func (h *Handler) performReplyMode(_ string, cmd wire.Command, _ route.Route) {
+	reply := h.replies.Set(cmd.Args[2])
 	if reply == wire.OK {
 		h.Mute(false)
 	}
@@ -144,10 +97,10 @@ func (h *Handler) helloReply() []byte {
 	return wire.AppendHello(nil, h.client.Version, h.service.shownVersion(), h.ID())
 }
 
-// hello performs HELLO. The proxy always answers it. An open upstream gets the protocol and
+// performHello performs HELLO. The proxy always answers it. An open upstream gets the protocol and
 // the name, never the password. The client sees the upstream's reply only if it is an error.
-func (h *Handler) hello(args [][]byte) {
-	request, refusal := wire.ParseHello(args)
+func (h *Handler) performHello(_ string, cmd wire.Command, _ route.Route) {
+	request, refusal := wire.ParseHello(cmd.Args)
 	if refusal != "" {
 		h.ReplyError(refusal)
 		return

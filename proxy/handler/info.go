@@ -3,6 +3,7 @@ package handler
 import (
 	"bytes"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -13,10 +14,7 @@ const FallbackVersion = "7.0.15"
 
 // performInfo answers the upstream's INFO with the proxy's section behind it. INFO redlock
 // gets that section alone. Without an upstream the proxy answers a short INFO.
-func (h *Handler) performInfo(cmd wire.Command) {
-	if !h.Settle() || h.refusedAsRestricted("info", cmd.Args) {
-		return
-	}
+func (h *Handler) performInfo(_ string, cmd wire.Command, _ route.Route) {
 	sections := cmd.Args[1:]
 	if len(sections) == 1 && wire.IsWord(sections[0], "REDLOCK") {
 		h.ReplyBytes(wire.AppendText(nil, h.redlockSection(nil), h.client.Version))

@@ -18,12 +18,20 @@ import (
 // performOnLocks waits until all earlier commands are answered. Then it runs the command on
 // the masters and answers it.
 func (h *Handler) performOnLocks(name string, args [][]byte, to route.Route) {
-	if h.overlapsOnLocks(args, to) {
+	if !h.restricted() && h.overlapsOnLocks(args, to) || !h.Settle() || h.refusedAsRestricted(name, args) {
 		return
 	}
-	if !h.Settle() || h.refusedAsRestricted(name, args) {
-		return
+	h.answerOnLocks(args, to)
+}
+
+// askMasters is performOnLocks for a plain client.
+func (h *Handler) askMasters(args [][]byte, to route.Route) {
+	if !h.overlapsOnLocks(args, to) && h.Settle() {
+		h.answerOnLocks(args, to)
 	}
+}
+
+func (h *Handler) answerOnLocks(args [][]byte, to route.Route) {
 	h.ReplyBytes(h.runOnLocks(args, to))
 	if cap(h.lockReply) > session.LargeBuffer {
 		h.lockReply = nil
@@ -34,7 +42,7 @@ func (h *Handler) performOnLocks(name string, args [][]byte, to route.Route) {
 // possible. The reply comes after theirs.
 func (h *Handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
 	call := h.lockCommand(args, to)
-	if h.restricted() || !h.service.Locks.Overlaps(call) {
+	if !h.service.Locks.Overlaps(call) {
 		return false
 	}
 	key := args[to.Keys[0]]

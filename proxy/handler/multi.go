@@ -279,14 +279,3 @@ func databaseAfter(selects []queuedSelect, db int, replies [][]byte) int {
 	}
 	return db
 }
-
-// strayExec is the error for EXEC or DISCARD without MULTI.
-func strayExec(name string, args [][]byte) wire.Error {
-	switch {
-	case len(args) > 1:
-		return wire.ErrArity(name)
-	case name == "exec":
-		return wire.ErrExecNoMulti
-	}
-	return wire.ErrDiscardNoMulti
-}

@@ -33,8 +33,14 @@ func (h *Handler) perform(cmd wire.Command) {
 	switch {
 	case !to.Ordinary: // it may change anything
 		h.plain = nil
-	case h.plain == settings && to.Plane == route.Upstream && !to.Reserved:
+	case h.plain != settings || to.Reserved:
+	case to.Plane == route.Upstream:
 		h.forwardForReply(cmd, to, settings)
+		return
+	case !h.refusedAsLarge(&settings.Limits, cmd, to):
+		h.askMasters(cmd.Args, to)
+		return
+	default:
 		return
 	}
 	if !h.isQuick(cmd, to) {
@@ -68,25 +74,21 @@ func (h *Handler) perform(cmd wire.Command) {
 		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrRestricted(name)))
 	case h.inTransaction():
 		h.performInTransaction(name, cmd, to)
-	case to.Ordinary && to.Plane == route.Upstream: // nearly all commands
-		h.forwardForReply(cmd, to, settings)
-		if h.isPlain(settings) {
-			h.plain = settings
-		}
-	case h.performHandshake(name, cmd, to.Spec):
-	case h.performJoined(name, cmd, to):
 	default:
-		h.performKeyed(name, cmd, to, settings)
+		h.performByName(name, cmd, to, settings)
 	}
 	h.tracked(name)
+	if to.Ordinary && h.plain != settings && h.isPlain(settings) {
+		h.plain = settings
+	}
 	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(route.Conditions) {
 		h.publish() // other commands change nothing of it
 	}
 }
 
-// isPlain tells whether ordinary commands on keys of the upstream can be forwarded without a look at the client,
+// isPlain tells whether ordinary commands need no look at the client
 // until another command comes: its user may send them, no mode or transaction holds them back, they are
-// answered, and may share a connection.
+// answered, and those on keys of the upstream may share a connection.
 func (h *Handler) isPlain(settings *config.Settings) bool {
 	user := h.account.Load()
 	return user != nil && user.May == config.RightBoth && settings.Users.Has(user) && h.cached == nil &&
@@ -103,57 +105,31 @@ func unknownOnLocks(settings *config.Settings, args [][]byte) wire.Error {
 	return (*route.Spec)(nil).Check(args)
 }
 
-// performJoined performs the commands that have no keys and concern both planes. It returns
-// false for every other command.
-func (h *Handler) performJoined(name string, cmd wire.Command, to route.Route) bool {
-	switch name {
-	case "multi":
-		h.performMulti(cmd, to.Spec)
-	case "exec", "discard":
-		h.replyUnlessRestricted(name, cmd.Args, strayExec(name, cmd.Args))
-	case "unwatch":
-		h.performUnwatch(cmd, to.Spec)
-	case "info":
-		h.performInfo(cmd)
-	case "script|load", "script|exists", "script|flush", "script|kill":
-		h.performScript(name, cmd, to)
-	case "client|tracking", "client|caching":
-		h.performTracking(name, cmd, to.Spec)
-	case "publish":
-		if !h.publishesHere(cmd.Args) {
-			return false
+// performByName has the function of a command perform it (byName), or sends it to the plane of its keys.
+func (h *Handler) performByName(name string, cmd wire.Command, to route.Route, settings *config.Settings) {
+	if !to.Ordinary {
+		if do := byName[name]; do != nil && do(h, name, cmd, to) {
+			return
 		}
-		h.performOnLocks(name, cmd.Args, to)
-	default:
-		return h.performClusterAlone(name)
 	}
-	return true
-}
-
-// performClusterAlone answers CLUSTER while the upstream cannot be reached. It answers like a
-// server without cluster mode, as HELLO has announced. So a client that only uses locks,
-// and sends CLUSTER when it connects, can go on.
-func (h *Handler) performClusterAlone(name string) bool {
-	if name != "cluster" && !strings.HasPrefix(name, "cluster|") || h.TryOpen() == "" {
-		return false
-	}
-	h.ReplyError(wire.ErrNoCluster)
-	return true
-}
-
-// performKeyed sends a command to the plane of its keys.
-func (h *Handler) performKeyed(name string, cmd wire.Command, to route.Route, settings *config.Settings) {
 	switch {
-	case to.Plane == route.Locks && name == "watch":
-		h.performWatch(cmd, to.Spec)
 	case to.Plane == route.Locks:
 		h.performOnLocks(name, cmd.Args, to)
 	case to.Plane == route.Split:
 		h.performSplit(name, cmd, to)
 	case to.Plane == route.Cross:
 		h.replyUnlessRestricted(name, cmd.Args, wire.ErrCrossLock)
+	case to.Spec.Is(route.Subscription):
+		h.performSubscription(name, cmd)
+	case to.Spec == nil && route.AsksForMaintenance(cmd.Args):
+		h.replyUnlessRestricted("client", cmd.Args, wire.ErrUnknownSubcommand(cmd.Args))
+	case to.Spec == nil && wire.IsForgedRequest(cmd.Args[0]):
+		h.End(session.ForgedRequest)
+	case (name == "cluster" || strings.HasPrefix(name, "cluster|")) && h.TryOpen() != "":
+		// The client may only use locks. It gets the answer of a server without cluster mode, as HELLO has announced.
+		h.ReplyError(wire.ErrNoCluster)
 	default:
-		h.performOnUpstream(name, cmd, to, settings)
+		h.forwardForReply(cmd, to, settings)
 	}
 }
 

@@ -11,23 +11,22 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// performTracking performs CLIENT TRACKING and CLIENT CACHING. The proxy itself answers CACHING,
-// because it is about the next command, and nobody knows yet where that will go.
-func (h *Handler) performTracking(name string, cmd wire.Command, spec *route.Spec) {
-	switch {
-	case !h.mayAnswer(name, cmd.Args, spec):
-	case name == "client|tracking":
-		mapped, redirect := h.mapRedirect(cmd)
-		if h.startTracking(mapped) {
-			h.tracking.Redirect = redirect
-		}
-	default:
-		if refusal := h.tracking.Cache(cmd.Args[2]); refusal != "" {
-			h.ReplyError(refusal)
-		} else {
-			h.Reply(wire.OK)
-		}
+// performTracking performs CLIENT TRACKING.
+func (h *Handler) performTracking(_ string, cmd wire.Command, _ route.Route) {
+	mapped, redirect := h.mapRedirect(cmd)
+	if h.startTracking(mapped) {
+		h.tracking.Redirect = redirect
 	}
+}
+
+// performCaching performs CLIENT CACHING. The proxy itself answers it,
+// because it is about the next command, and nobody knows yet where that will go.
+func (h *Handler) performCaching(_ string, cmd wire.Command, _ route.Route) {
+	if refusal := h.tracking.Cache(cmd.Args[2]); refusal != "" {
+		h.ReplyError(refusal)
+		return
+	}
+	h.Reply(wire.OK)
 }
 
 // startTracking performs CLIENT TRACKING, whose arity is right. Without an upstream the

@@ -25,13 +25,22 @@ func (h *Handler) database() int { return h.multi.database(h.client.DB) }
 func (h *Handler) inTransaction() bool { return h.multi.state != outside }
 
 // performMulti performs MULTI outside a transaction. The proxy answers it, because the plane is not known yet.
-func (h *Handler) performMulti(cmd wire.Command, spec *route.Spec) {
-	if !h.mayAnswer("multi", cmd.Args, spec) {
-		return
-	}
+func (h *Handler) performMulti(_ string, cmd wire.Command, _ route.Route) {
 	h.multi.state, h.multi.name = held, bytes.Clone(cmd.Args[0])
 	h.awaitInvalidations()
 	h.Reply(wire.OK)
+}
+
+// performStray refuses EXEC or DISCARD without MULTI.
+func (h *Handler) performStray(name string, cmd wire.Command, _ route.Route) {
+	refusal := wire.ErrDiscardNoMulti
+	switch {
+	case len(cmd.Args) > 1:
+		refusal = wire.ErrArity(name)
+	case name == "exec":
+		refusal = wire.ErrExecNoMulti
+	}
+	h.replyUnlessRestricted(name, cmd.Args, refusal)
 }
 
 // performInTransaction performs every command after MULTI, including EXEC and DISCARD.
@@ -347,8 +356,8 @@ func (h *Handler) performWatch(cmd wire.Command, spec *route.Spec) {
 
 // performUnwatch performs UNWATCH on both planes. It does not open an upstream connection,
 // because a closed one watches nothing.
-func (h *Handler) performUnwatch(cmd wire.Command, spec *route.Spec) {
-	refusal := spec.Check(cmd.Args)
+func (h *Handler) performUnwatch(_ string, cmd wire.Command, to route.Route) {
+	refusal := to.Spec.Check(cmd.Args)
 	if refusal == "" {
 		h.forgetWatched()
 	}

@@ -52,7 +52,6 @@ func (c *Command) firstLock() (first, key []byte, rule *route.Rule) {
 	return first, key, c.Route.Rule
 }
 
-
 // end tells everybody how the command ended, and returns the answer for the client.
 func (p *Plane) end(ctx context.Context, r *record, calls []Command) answer {
 	p.refuseMoved(r, calls)

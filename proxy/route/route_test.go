@@ -323,11 +323,11 @@ func TestRouteHasTheRuleOfItsFirstLock(t *testing.T) {
 		"EVAL s 1 lock:a job:a":    "lock:*",
 		"EVAL s 1 a job:a":         "job:*",
 	} {
-		if got := router.Route(0, words(line)).Rule.Name(); got != want {
+		if got := router.Route(0, proxytest.Words(line)).Rule.Name(); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
-	args := words("MGET a job:a b lock:a")
+	args := proxytest.Words("MGET a job:a b lock:a")
 	upstreamHalf, lockHalf, ofLocks := router.Route(0, args).Halves(args)
 	if string(bytes.Join(upstreamHalf, []byte(" "))) != "MGET a b" || string(bytes.Join(lockHalf, []byte(" "))) != "MGET job:a lock:a" ||
 		ofLocks.Plane != Locks || ofLocks.Rule.Name() != "job:*" || !slices.Equal(ofLocks.Keys, []int{1, 2}) || !slices.Equal(ofLocks.Lock, []bool{true, true}) {
