@@ -100,15 +100,13 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		case did == effect.Created && won == nil && deleted.byQuorum(b, k, i, before, timeout):
 			u.mender.Mend(r.DB, string(r.Keys[k])) // what was put back elsewhere
 			continue
-		case did == effect.Created:
-			putBack(s, r.Keys[k], due, after, now)
-			// Maybe nobody holds it: a quorum does not have this copy, or it was a late grant that is being undone.
-			u.mender.Mend(r.DB, string(r.Keys[k]))
 		case did.Wrote():
-			if after.Now-before.Now > resp.ExpiryTolerance { // a master that was held up misread its expiry, so the undo may spare the copy
+			u.putBack(s, r, k, due, after, now)
+			// Maybe nobody holds what was deleted: a quorum does not have this copy, or it was a late grant that is
+			// being undone. And a master that was held up misread its expiry, so it may spare the copy.
+			if did == effect.Created || after.Now-before.Now > resp.ExpiryTolerance {
 				u.mender.Mend(r.DB, string(r.Keys[k]))
 			}
-			s.Deliver(&stream.Debt{Exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
 		default:
 			continue
 		}
@@ -223,12 +221,19 @@ func counts(value []byte) bool {
 	return isNumber
 }
 
-// putBack restores what a master deleted although the run was not won, such as a popped
-// element or the queue of waiting clients. The master does so only if the key is still
-// missing. The undo goes out on the connection that carried the deletion, or not at all:
-// when a later connection is open, another client may have taken the same thing on other
-// masters.
-func putBack(s *stream.Stream, key []byte, before, after effect.Image, now time.Time) {
-	m := stream.Sending{Frames: effect.AppendUndo(nil, key, before, after)}
-	s.Send(stream.Call{Replies: 1, Asker: stream.AskerFunc(func([][]byte, stream.Judgement, error) {})}, m, now)
+// putBack makes a master's key what it was before a run that was not won, or what the winners have. The master does
+// so only if the key still is as the run left it. It is told once. If the connection breaks before it answers, nobody
+// knows whether it has done that, and the copies are mended. A counter may have come to the same number again, and
+// that was told.
+func (u *Runner) putBack(s *stream.Stream, r *Request, k int, due, after effect.Image, now time.Time) {
+	key := r.Keys[k]
+	mend := func() { u.mender.Mend(r.DB, string(key)) }
+	answered := stream.AskerFunc(func(replies [][]byte, _ stream.Judgement, err error) {
+		if err != nil || resp.IsError(replies[0]) {
+			mend()
+		}
+	})
+	if !s.Send(stream.Call{Replies: 1, Asker: answered}, stream.Sending{Frames: effect.AppendUndo(nil, key, due, after)}, now) {
+		mend()
+	}
 }
