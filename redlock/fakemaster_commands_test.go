@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -108,6 +110,8 @@ func init() {
 			return resp.AppendBulk(nil, e.value[:min(int64(len(e.value)), number(args[3])+1)])
 		}},
 		"INCR":    {2, true, (*fakeMaster).incr},
+		"HINCRBY": {4, true, (*fakeMaster).hincrby},
+		"ZINCRBY": {4, true, (*fakeMaster).zincrby},
 		"GETSET":  {3, true, (*fakeMaster).getset},
 		"EXISTS":  {2, true, (*fakeMaster).exists},
 		"DEL":     {2, true, (*fakeMaster).del},
@@ -385,4 +389,39 @@ func (m *fakeMaster) incr(s *fakeSession, args [][]byte) []byte {
 	e.value = string(resp.Decimal(n + 1))
 	m.store(s.db, args[1], e)
 	return replyInteger(n + 1)
+}
+
+// hincrby adds 1 to a hash's field.
+func (m *fakeMaster) hincrby(s *fakeSession, args [][]byte) []byte {
+	e, v := m.unpack(s.db, args[1], rdb.Hash)
+	at := 2 * slices.IndexFunc(slices.Collect(slices.Chunk(v.Items, 2)), func(pair [][]byte) bool { return bytes.Equal(pair[0], args[2]) })
+	if at < 0 {
+		at, v.Items = len(v.Items), append(v.Items, args[2], []byte("0"))
+	}
+	n, _ := resp.ParseDecimal(v.Items[at+1])
+	v.Items[at+1] = resp.Decimal(n + 1)
+	m.store(s.db, args[1], entry{value: string(rdb.Dump(v)), packed: true, expires: e.expires})
+	return replyInteger(n + 1)
+}
+
+// zincrby adds 1 to a member's score.
+func (m *fakeMaster) zincrby(s *fakeSession, args [][]byte) []byte {
+	e, v := m.unpack(s.db, args[1], rdb.SortedSet)
+	at := slices.IndexFunc(v.Items, func(member []byte) bool { return bytes.Equal(member, args[3]) })
+	if at < 0 {
+		at, v.Items, v.Scores = len(v.Items), append(v.Items, args[3]), append(v.Scores, 0)
+	}
+	n := v.Scores[at] + 1
+	v.Scores[at] = n
+	m.store(s.db, args[1], entry{value: string(rdb.Dump(v)), packed: true, expires: e.expires})
+	return resp.AppendBulk(nil, resp.Decimal(int64(n)))
+}
+
+// unpack returns a hash or a sorted set that a master has, or an empty one.
+func (m *fakeMaster) unpack(db int, key []byte, kind rdb.Kind) (entry, rdb.Value) {
+	e, ok := m.find(db, key)
+	if !ok {
+		return e, rdb.Value{Kind: kind}
+	}
+	return e, rdb.Read([]byte(e.value))
 }

@@ -242,17 +242,21 @@ func number(arg []byte) int64 {
 }
 func (m *fakeMaster) dump(s *fakeSession, args [][]byte) []byte {
 	if e, ok := m.find(s.db, args[1]); ok {
-		return resp.AppendBulk(nil, dumpString(e.value))
+		return resp.AppendBulk(nil, e.dump())
 	}
 	return replyNil
 }
 
 func (m *fakeMaster) restore(s *fakeSession, args [][]byte) []byte {
-	value, ok := rdb.StringValue(args[3])
-	if !ok {
+	e := entry{expires: number(args[2])}
+	switch v := rdb.Read(args[3]); v.Kind {
+	case rdb.String:
+		e.value = string(v.Items[0])
+	case rdb.Hash, rdb.SortedSet:
+		e.value, e.packed = string(args[3]), true
+	default:
 		return replyError("ERR DUMP payload version or checksum are wrong")
 	}
-	e := entry{value: string(value), expires: number(args[2])}
 	replace := false
 	for _, option := range args[4:] {
 		switch strings.ToUpper(string(option)) {

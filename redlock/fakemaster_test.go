@@ -47,11 +47,20 @@ type fakeMaster struct {
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// An entry is a string under its key, or a list that only GETRANGE tells from one.
+// An entry is a string under its key, a hash or a sorted set, or a list that only GETRANGE tells from a string.
 type entry struct {
 	value   string
 	expires int64 // in ms of the master's clock; 0: never
 	isList  bool
+	packed  bool // it is a hash or a sorted set, and value is its payload
+}
+
+// dump is what DUMP answers.
+func (e entry) dump() []byte {
+	if e.packed {
+		return []byte(e.value)
+	}
+	return dumpString(e.value)
 }
 
 // An execution is one command that a master has executed.

@@ -118,8 +118,13 @@ func (c *simClient) run() {
 func (c *simClient) round() {
 	proxy, process := c.proxy, c.process
 	l := c.connect()
-	if c.key.style == legacy {
+	switch c.key.style {
+	case legacy:
 		c.legacyRound(l)
+		return
+	case counting:
+		c.countUp(l)
+		c.pause()
 		return
 	}
 	// Many clients keep their token until they have the lock. To keep it through a

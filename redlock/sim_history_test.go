@@ -15,6 +15,7 @@ import (
 type history struct {
 	holds    []*holding
 	failures []string
+	subject  string // the key that the last of them is about; "": all
 	counts   simCounts
 }
 

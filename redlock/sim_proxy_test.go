@@ -41,9 +41,11 @@ func (s *simulation) start(p *simProxy) {
 		New:           p.runs == 0, // as the world begins
 		slept:         neverSuspended,
 	}
+	if s.heals || s.counts {
+		cfg.MaxQuarantine = 20 * time.Second // see afterwards
+	}
 	if s.heals {
 		draw := hash(s.seed, uint64(p.name[1]), 1000)
-		cfg.MaxQuarantine = 20 * time.Second // see afterwards
 		cfg.Heal = Heal{
 			Every:  time.Duration(1+draw%40) * time.Millisecond,
 			Quiet:  time.Duration(1+draw/40%30) * time.Millisecond,

@@ -157,7 +157,7 @@ func (s *simulation) story() string {
 	fmt.Fprintf(&b, "seed %d: %d masters, %d proxies, %s\n", s.seed, s.plan.masters, s.plan.proxies, s.plan.keyNames())
 	found := s.history.conflicts()
 	if len(found) == 0 {
-		for _, line := range s.log.about("", s.began, time.Now()) {
+		for _, line := range s.log.about(s.history.subject, s.began, time.Now()) {
 			fmt.Fprintln(&b, line)
 		}
 		return b.String() + strings.Join(s.history.failures, "\n") + "\n"

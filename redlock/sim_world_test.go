@@ -36,12 +36,15 @@ type simulation struct {
 	over    chan struct{} // is closed when clients and faults must stop
 	strikes []*strike
 	rounds  map[string]time.Duration // when each client began each of its rounds
+
+	counters map[string]*counted // by name
 }
 
 // simOptions say how a seed's world is run.
 type simOptions struct {
 	heals   bool       // the proxies heal, much faster than real ones
 	deletes bool       // clients also release by runs that delete whatever they find
+	counts  bool       // it is a world of counters (sim_counts_test.go)
 	faults  []simFault // instead of those that the seed chose
 	log     *simLog    // nil unless the run is traced
 	cut     *simCut    // nil: all that the seed chose happens
@@ -89,10 +92,11 @@ const (
 	expireAfterwards // SETNX, then EXPIRE
 	legacy           // SETNX with a timestamp, GET, GETSET, DEL
 	styles
+	counting // in worlds of counters only
 )
 
 func (s simStyle) String() string {
-	return [...]string{"tokens", "scripts", "constant", "permanent", "constant permanent", "setnx+expire", "getset"}[s]
+	return [...]string{"tokens", "scripts", "constant", "permanent", "constant permanent", "setnx+expire", "getset", "", "counting"}[s]
 }
 
 // expires tells whether a lock of this style ends by itself.
@@ -190,6 +194,9 @@ func newSimulation(seed uint64, o simOptions) *simulation {
 	}
 	s.home = s.world.Loop(slog.New(slog.DiscardHandler))
 	s.plan = drawPlan(s.random)
+	if o.counts {
+		s.counterWorld()
+	}
 	if o.faults != nil {
 		s.plan.faults = o.faults
 	}
@@ -289,7 +296,7 @@ func (s *simulation) afterwards() {
 	}
 	// A master that a young process has not met joins, which takes twice RestartDelay and longer.
 	s.sleep(16*time.Second + s.plan.forgottenAfter())
-	if s.heals {
+	if s.heals || s.counts {
 		// There may be a world in which too few masters remember the longest TTL, and they
 		// wait for the longest time.
 		for range 60 {
@@ -323,5 +330,8 @@ func (s *simulation) afterwards() {
 				s.history.fail("%s cannot be released when all is well: %s got %v", k.name, p.name, o.Verdict)
 			}
 		}
+	}
+	if s.counts {
+		s.countersGoOn()
 	}
 }

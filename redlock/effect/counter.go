@@ -2,54 +2,93 @@ package effect
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
 
-// Highest unites two copies of counters: it has the higher number wherever they differ. Counters are the
-// integer of a string, those of a hash's fields, and a sorted set's scores. It returns false if the copies
-// differ in anything else, or if each is ahead somewhere and fields have TTLs, which would be lost.
-func Highest(a, b Image) (Image, bool) {
-	v, w := rdb.Read(a.Dump), rdb.Read(b.Dump)
-	if v.Kind != w.Kind || v.Kind == rdb.Unknown || len(v.Items) != len(w.Items) {
-		return a, false
-	}
-	behind, ahead := false, false // a somewhere
-	for i, item := range v.Items {
-		m, isNumber := number(v, i)
-		n, isToo := number(w, i)
-		switch {
-		case !(isNumber && isToo):
-			if !bytes.Equal(item, w.Items[i]) {
-				return a, false
-			}
-		case m < n:
-			behind, v.Items[i] = true, w.Items[i]
-		case m > n:
-			ahead = true
-		}
-	}
-	for i, score := range v.Scores {
-		behind, ahead = behind || score < w.Scores[i], ahead || score > w.Scores[i]
-		v.Scores[i] = max(score, w.Scores[i])
-	}
-	switch {
-	case !behind:
-		return a, true
-	case !ahead:
-		return b, true
-	}
-	if rdb.HasFieldTTLs(a.Dump) || rdb.HasFieldTTLs(b.Dump) {
-		return a, false
-	}
-	return Image{Dump: rdb.Dump(v), PTTL: a.PTTL, Now: a.Now}, true
+// A part is what a copy has of a hash's field, of a member, or of a string.
+type part struct {
+	value []byte
+	score float64
 }
 
-// number is the integer of an item, if it may count something. The names of fields and members do not.
-func number(v rdb.Value, i int) (int64, bool) {
-	if v.Kind == rdb.String || v.Kind == rdb.Hash && i%2 == 1 {
-		return resp.ParseDecimal(v.Items[i])
+// higher returns the higher one of two parts. It returns false if they differ and do not count.
+func (p part) higher(q part) (part, bool) {
+	m, isNumber := resp.ParseDecimal(p.value)
+	n, isToo := resp.ParseDecimal(q.value)
+	ok := isNumber && isToo || bytes.Equal(p.value, q.value)
+	if m < n {
+		p.value = q.value
 	}
-	return 0, false
+	p.score = max(p.score, q.score)
+	return p, ok
+}
+
+// parts returns the parts of a value by their names. Lists have none, nor do Unknown values.
+func parts(v rdb.Value) map[string]part {
+	all := map[string]part{}
+	for i, item := range v.Items {
+		switch {
+		case v.Kind == rdb.String:
+			all[""] = part{value: item}
+		case v.Kind == rdb.Set:
+			all[string(item)] = part{}
+		case v.Kind == rdb.SortedSet:
+			all[string(item)] = part{score: v.Scores[i]}
+		case v.Kind == rdb.Hash && i%2 == 0:
+			all[string(item)] = part{value: v.Items[i+1]}
+		}
+	}
+	return all
+}
+
+// Unite makes one copy of several that differ. It has the fields and members that a number of the copies
+// have, and of each the highest number: a string's or a field's integer, or a score. all says that no copy
+// has another field or member. Unite returns false if the copies differ in anything else, or have nothing in
+// common, or if TTLs of fields would be lost.
+func Unite(needed int, copies ...Image) (united Image, all, ok bool) {
+	if !slices.ContainsFunc(copies, func(c Image) bool { return !SameContent(c, copies[0]) }) {
+		return copies[0], true, true
+	}
+	kind, found := rdb.Read(copies[0].Dump).Kind, map[string][]part{}
+	for _, c := range copies {
+		v := rdb.Read(c.Dump)
+		if v.Kind != kind {
+			return Image{}, false, false
+		}
+		for name, p := range parts(v) {
+			found[name] = append(found[name], p)
+		}
+	}
+	u := rdb.Value{Kind: kind}
+	all = true
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if kind != rdb.String && len(found[name]) < needed {
+			all = false
+			continue
+		}
+		highest := found[name][0]
+		for _, p := range found[name][1:] {
+			if highest, ok = highest.higher(p); !ok {
+				return Image{}, false, false
+			}
+		}
+		switch kind {
+		case rdb.String:
+			u.Items = append(u.Items, highest.value)
+		case rdb.Hash:
+			u.Items = append(u.Items, []byte(name), highest.value)
+		default:
+			u.Items, u.Scores = append(u.Items, []byte(name)), append(u.Scores, highest.score)
+		}
+	}
+	united = Image{Dump: rdb.Dump(u), PTTL: copies[0].PTTL, Now: copies[0].Now}
+	if i := slices.IndexFunc(copies, func(c Image) bool { return SameContent(c, united) }); i >= 0 {
+		return copies[i], all, true // its fields may have TTLs
+	}
+	expires := slices.ContainsFunc(copies, func(c Image) bool { return rdb.HasFieldTTLs(c.Dump) })
+	return united, all, len(u.Items) > 0 && !expires
 }

@@ -22,19 +22,19 @@ func TestCopiesThatAreMadeOfTwo(t *testing.T) {
 		return Image{Dump: rdb.Dump(rdb.Value{Kind: rdb.Hash, Items: args("f " + f + " g " + g)}), PTTL: 5}
 	}
 	expiring := func(f, g string) Image { return Image{Dump: withFieldTTLs(f, g), PTTL: 5} }
-	united, ok := Highest(plain("1", "4"), plain("2", "3"))
-	if !ok || !SameContent(united, plain("2", "4")) || united.PTTL != 5 {
+	united, all, ok := Unite(2, plain("1", "4"), plain("2", "3"))
+	if !ok || !all || !SameContent(united, plain("2", "4")) || united.PTTL != 5 {
 		t.Errorf("mixed copies become %v, %v", rdb.Read(united.Dump), ok)
 	}
 	if _, version, _ := rdb.Open(united.Dump); version > 8 { // Redis 5 writes 9
 		t.Errorf("the payload is of version %d", version)
 	}
 	for _, pair := range [][2]Image{{expiring("1", "4"), plain("2", "3")}, {plain("1", "4"), expiring("2", "3")}} {
-		if _, ok := Highest(pair[0], pair[1]); ok {
+		if _, _, ok := Unite(2, pair[0], pair[1]); ok {
 			t.Errorf("the TTLs of fields are lost: %v", pair)
 		}
 	}
-	if ahead, ok := Highest(expiring("1", "3"), expiring("2", "3")); !ok || !SameContent(ahead, plain("2", "3")) || !rdb.HasFieldTTLs(ahead.Dump) {
+	if ahead, all, ok := Unite(2, expiring("1", "3"), expiring("2", "3")); !ok || !all || !SameContent(ahead, plain("2", "3")) || !rdb.HasFieldTTLs(ahead.Dump) {
 		t.Errorf("a copy that is ahead is not taken as it is: %v", ok)
 	}
 }

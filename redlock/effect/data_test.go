@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ import (
 //
 // A vote is a reply and what the run made of its keys, with commas between them:
 // before>after, or x=x for what stayed. A key holds a string, a hash ("field:value+field:value"), or
-// a sorted set ("<member:score"). It may have so many milliseconds left behind a slash, or it is
+// a sorted set ("<member:score"), a set ("{member+member") or a list ("[element+element"). It may have so many milliseconds left behind a slash, or it is
 // absent: "-". A reply is an integer, "nil", or a code such as "ERR", or else a string. In place of a vote:
 //
 //	?            it may still come
@@ -33,6 +34,9 @@ import (
 //
 // "acquired" and "longest" have one vote, and are answered by whether it acquired a lock, and by the most
 // milliseconds that it wrote.
+//
+// "unite" has a number of copies that must have a part, and the copies. Its answer says what the united copy
+// has, and whether that is all.
 //
 // "due" has the votes that won, or "lost", or "nothing" if the winners ran nothing, and what another master did. It is answered
 // by what the key is to be there, or "as it is".
@@ -59,6 +63,24 @@ func ask(t *testing.T, question string) string {
 	case "change":
 		before, after := imagesOf(t, rest)
 		return Compare(before, after).String()
+	case "unite":
+		number, words, _ := strings.Cut(rest, ": ")
+		needed, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var copies []Image
+		for word := range strings.FieldsSeq(words) {
+			copies = append(copies, imageOf(t, word))
+		}
+		united, all, ok := Unite(needed, copies...)
+		switch {
+		case !ok:
+			return "they differ"
+		case all:
+			return text(united) + ", which is all"
+		}
+		return text(united)
 	case "due", "due-scrap":
 		won, here, _ := strings.Cut(rest, ", here ")
 		before, after := imagesOf(t, here)
@@ -171,6 +193,12 @@ func imageOf(t *testing.T, word string) Image {
 
 func valueOf(t *testing.T, word string) rdb.Value {
 	t.Helper()
+	if members, isSet := strings.CutPrefix(word, "{"); isSet {
+		return rdb.Value{Kind: rdb.Set, Items: bytes.Split([]byte(members), []byte("+"))}
+	}
+	if elements, isList := strings.CutPrefix(word, "["); isList {
+		return rdb.Value{Kind: rdb.List, Items: bytes.Split([]byte(elements), []byte("+"))}
+	}
 	if !strings.Contains(word, ":") {
 		return rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(word)}}
 	}
@@ -206,6 +234,10 @@ func wordOf(v rdb.Value) string {
 			pairs = append(pairs, fmt.Sprintf("%s:%v", member, v.Scores[i]))
 		}
 		return "<" + strings.Join(pairs, "+")
+	case rdb.Set:
+		return "{" + string(bytes.Join(v.Items, []byte("+")))
+	case rdb.List:
+		return "[" + string(bytes.Join(v.Items, []byte("+")))
 	}
 	return string(v.Items[0])
 }

@@ -37,15 +37,15 @@ func (x *Result) did(k int) Change {
 
 // counts tells whether the winners and this master differ only in what they have counted.
 func counts(won, after Image) bool {
-	_, alike := Highest(won, after)
-	return alike
+	_, all, alike := Unite(2, won, after)
+	return alike && all
 }
 
 // notBehind says what a counter should be on a master where it differs from the
 // winners. Undoing it would put it further behind. A counter that is ahead stays: it
 // has counted another process's run that the winners are about to count.
 func notBehind(won, after Image) Image {
-	highest, _ := Highest(after, won)
+	highest, _, _ := Unite(2, after, won)
 	return Image{Dump: highest.Dump, PTTL: after.PTTL, Now: after.Now}
 }
 

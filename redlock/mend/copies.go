@@ -65,13 +65,23 @@ func (c copies) areAll(quiet []effect.Image) bool {
 	return true
 }
 
-// model is the copy that all masters must get: the one that a quorum has, or else the one that
-// quorum.Choose picks.
+// model is the copy that all masters must get: the one that a quorum has, or else the one that unites all, or
+// else that of the largest group of equals.
 func (c copies) model() effect.Image {
-	if most, t := quorum.Largest(c, effect.Image.There, effect.SameContent); t.Granted >= quorum.Size(len(c)) {
+	most, t := quorum.Largest(c, effect.Image.There, effect.SameContent)
+	if t.Granted >= quorum.Size(len(c)) {
 		return most
 	}
-	return quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Highest)
+	var all []effect.Image
+	for _, a := range c {
+		if a.Value.There() {
+			all = append(all, a.Value)
+		}
+	}
+	if united, _, ok := effect.Unite(quorum.Size(len(c)), all...); ok {
+		return united
+	}
+	return most
 }
 
 // A remedy is what to do about copies after a second look.

@@ -7,8 +7,10 @@
 // A request that finds such copies calls Mend. The Mender looks at the copies twice,
 // with more time between than any ballot of any process lasts. Then it deletes strays
 // that have not changed. If all masters vote, it makes other unchanged copies equal:
-// to what a quorum has, or else to the largest integer, or to the copy that most
+// to what a quorum has, or else to what unites all (effect.Unite), or to the copy that most
 // masters have.
+//
+// What it makes of counters is never behind a number that a client was told (package run says why).
 //
 // A caller may rely on this:
 //

@@ -10,8 +10,8 @@
 //   - Look: Agree, for a ballot that a release follows.
 //   - Release: was the lock this client's, and does no quorum hold it now?
 //   - Told: one of the above, when a master's own refusal is passed on to the client.
-//   - Exists: is there a key, and what does a quorum hold under it? Split and Choose
-//     are for copies that differ.
+//   - Exists: is there a key, and what does a quorum hold under it? Split
+//     is for copies that differ.
 //
 // Verdicts are certain. A verdict other than Pending is the one that every completion
 // of the missing votes would give. Exists and Look may wait longer than certainty

@@ -47,5 +47,29 @@
 // come back with the same end through another process, while the first process does not reach a master.
 // That master deletes it later, so the lock has one vote less.
 //
+// # What a client was told of a counter never goes back
+//
+// Clients of several processes count under one key: INCR, HINCRBY, ZINCRBY. Masters execute that in different
+// orders and miss some of it, so their copies differ until they are united (package mend). No number is told
+// twice or after a larger one, and no copy that is united is older than one that was told:
+//
+//   - A number is told if a quorum of voting masters has just that copy, with all its fields and members.
+//     So a quorum had it, and any two quorums share a master.
+//   - On each of these masters the number only rises. A vote that won is not put back. A run that was not
+//     won is put back only if the key still is as that run left it, and the master is told so once: a
+//     number comes again, so done twice this would take back what others were told (Runner.putBack).
+//     A copy that is outvoted is raised to the winners' and never lowered (effect.Due).
+//   - Copies are united only if all masters vote and hold still for longer than any ballot. What a quorum has
+//     stands, since one of that quorum had what was told. Otherwise the copies get the highest of each
+//     number, and of the fields and members those that a quorum has: what was told is on a quorum, and
+//     what fewer have was told to nobody (effect.Unite).
+//
+// TestSimulationCounts has three processes count while masters restart, are cut off and answer late.
+//
+// What remains of that. A counter has no TTL, so masters that forget it one after the other forget what was
+// told, unless healing is on (package heal). A GET may show a number of a run that is being put back. And if
+// copies differ in more than numbers and no quorum has one, such as fields with text, the largest group of equal
+// copies stands, or the first of them, which may be one that missed what was told.
+//
 // The caller says which keys a request has.
 package run

@@ -223,8 +223,8 @@ func counts(value []byte) bool {
 
 // putBack makes a master's key what it was before a run that was not won, or what the winners have. The master does
 // so only if the key still is as the run left it. It is told once. If the connection breaks before it answers, nobody
-// knows whether it has done that, and the copies are mended. A counter may have come to the same number again, and
-// that was told.
+// knows whether it has done that, and the copies are mended, as far as the Mender has room. A counter may have come to the
+// same number again, and that was told.
 func (u *Runner) putBack(s *stream.Stream, r *Request, k int, due, after effect.Image, now time.Time) {
 	key := r.Keys[k]
 	mend := func() { u.mender.Mend(r.DB, string(key)) }
