@@ -40,7 +40,7 @@ func TestTimelineADeletionThatLooksAtNothingDeletesNoVotes(t *testing.T) {
 				byB := acquire(b, tokenB)
 				w.elapse(time.Millisecond)
 				w.wantValues("B B - - -")
-				go w.locker.Run(context.Background(), r)
+				w.crew().Go(func() { w.locker.Run(context.Background(), r) })
 				w.elapse(2 * time.Millisecond)
 				byC := acquire(c, tokenC)
 				if o, p := byB(), byC(); o.Verdict == Won && p.Verdict == Won {

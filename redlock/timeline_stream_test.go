@@ -73,7 +73,7 @@ func TestTimelineAReleaseIsNotHeldBack(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 10*second)
 		w.play("ok@1ms ok@1ms hang hang hang")
-		go w.acquireKey(key, tokenB) // has the turn for 50 ms
+		w.crew().Go(func() { w.acquireKey(key, tokenB) }) // has the turn for 50 ms
 		w.sleep(5 * time.Millisecond)
 		for _, i := range []int{2, 3, 4} {
 			w.masters[i].resume()
