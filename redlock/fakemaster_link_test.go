@@ -130,9 +130,9 @@ func (l *link) cut() {
 	}
 }
 
-// silence makes the network swallow everything without an error until speak. Then both
+// mute makes the network swallow everything without an error until unmute. Then both
 // sides send again what did not arrive.
-func (l *link) silence() {
+func (l *link) mute() {
 	if l.blackhole != nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (l *link) abandon() {
 	l.conns = nil
 }
 
-func (l *link) speak() {
+func (l *link) unmute() {
 	if l.blackhole == nil {
 		return
 	}

@@ -25,7 +25,7 @@ type fakeMaster struct {
 	sessions  []*fakeSession
 	lastID    int64
 	runs      int
-	stopped   bool
+	paused    bool
 	databases int
 	away      bool      // no process listens
 	refusal   string    // the error reply to every command on keys; empty: none
@@ -211,14 +211,14 @@ func (m *fakeMaster) remove(key string) {
 }
 
 // accept begins a session for a connection. It returns false if no process listens. If
-// the process is stopped, its kernel accepts connections.
+// the process is paused, its kernel accepts connections.
 func (m *fakeMaster) accept(c *fakeConn) bool {
 	if m.away {
 		return false
 	}
 	m.lastID++
 	s := &fakeSession{master: m, conn: c, id: m.lastID}
-	if m.stopped {
+	if m.paused {
 		c.out.pause()
 	}
 	m.sessions = append(m.sessions, s)
@@ -226,10 +226,10 @@ func (m *fakeMaster) accept(c *fakeConn) bool {
 	return true
 }
 
-// stop is SIGSTOP. The master executes what is sent only after resume, even on
+// pause is SIGSTOP. The master executes what is sent only after resume, even on
 // connections that were closed meanwhile.
-func (m *fakeMaster) stop() {
-	m.stopped = true
+func (m *fakeMaster) pause() {
+	m.paused = true
 	for _, s := range m.sessions {
 		s.conn.out.pause()
 	}
@@ -238,7 +238,7 @@ func (m *fakeMaster) stop() {
 // resume is SIGCONT. The sessions go on in an order that the seed chooses, because a real
 // server may serve its sockets in any order.
 func (m *fakeMaster) resume() {
-	m.stopped = false
+	m.paused = false
 	now := time.Now()
 	for _, s := range m.sessions {
 		later := hash(s.conn.link.draw(resumption, now), uint64(s.id)) % uint64(2*time.Millisecond)
@@ -249,7 +249,7 @@ func (m *fakeMaster) resume() {
 // resumeNewestFirst is resume in a fixed order. The youngest session goes on at once, and
 // each older one a gap later.
 func (m *fakeMaster) resumeNewestFirst(gap time.Duration) {
-	m.stopped = false
+	m.paused = false
 	now := time.Now()
 	for i, s := range m.sessions {
 		s.conn.out.resume(now.Add(time.Duration(len(m.sessions)-1-i) * gap))
@@ -259,7 +259,7 @@ func (m *fakeMaster) resumeNewestFirst(gap time.Duration) {
 // kill ends the process. What it has not executed is lost.
 func (m *fakeMaster) kill() {
 	sessions := m.sessions
-	m.sessions, m.away, m.stopped = nil, true, false
+	m.sessions, m.away, m.paused = nil, true, false
 	now := time.Now()
 	for _, s := range sessions {
 		// This order matters: a session that has read its end tells the proxy.

@@ -199,7 +199,7 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 		if d := took(func() { a.Subscribe(t.Context(), "another") }); d != 0 {
 			t.Errorf("%v for one more channel: the masters tell all messages already", d)
 		}
-		w.play("ok ok ok ok hang")
+		w.play("ok ok ok ok pause")
 		if d := took(func() { a.Track(t.Context(), "k") }); d != timeout {
 			t.Errorf("with a master stopped: %v, want %v", d, timeout)
 		}
@@ -213,7 +213,7 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
-		w.play("ok ok hang hang hang")
+		w.play("ok ok pause pause pause")
 		gone := w.goneAfter(30 * time.Millisecond)
 		if d := took(func() { a.Track(gone, "k") }); d != 30*time.Millisecond {
 			t.Errorf("with a client gone: %v", d)
@@ -222,7 +222,7 @@ func TestSubscribeWaitsForTheMasters(t *testing.T) {
 			t.Errorf("with three masters stopped: %v, want a stall at most", d)
 		}
 	})
-	onTimeline(t, "ok ok down down down", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok kill kill kill", func(t *testing.T, w *timeline) {
 		a := w.listen()
 		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d > timeout {
 			t.Errorf("with three masters down: %v", d)

@@ -9,12 +9,12 @@ import (
 // differ.
 func TestTimelineQuorumLostCountsWhoCanVote(t *testing.T) {
 	for _, row := range []struct{ script, values, want string }{
-		{"ok ok down down down", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
-		{"ok ok hang hang hang", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
-		{"ok ok err err err", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 3 answered with an error, and /readyz of the proxy says which"},
-		{"hang hang hang hang hang", "- - - - -", "QUORUMLOST 0 of 5 lock masters can vote, 3 needed"},
-		{"ok ok ok ok down", "A A B B -", "QUORUMLOST the answers of 4 lock masters differ, 3 alike needed"},
-		{"ok ok hang err down", "A A - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 1 answered with an error, and /readyz of the proxy says which"},
+		{"ok ok kill kill kill", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
+		{"ok ok pause pause pause", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
+		{"ok ok refuse refuse refuse", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 3 answered with an error, and /readyz of the proxy says which"},
+		{"pause pause pause pause pause", "- - - - -", "QUORUMLOST 0 of 5 lock masters can vote, 3 needed"},
+		{"ok ok ok ok kill", "A A B B -", "QUORUMLOST the answers of 4 lock masters differ, 3 alike needed"},
+		{"ok ok pause refuse kill", "A A - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 1 answered with an error, and /readyz of the proxy says which"},
 	} {
 		t.Run(row.script+" "+row.values, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -40,7 +40,7 @@ func TestTimelineQuorumLostCountsWhoCanVote(t *testing.T) {
 
 // A key that the proxy may not read is not taken, and the count is right there, too.
 func TestTimelineQuorumLostByAReadAfterALostAcquire(t *testing.T) {
-	onTimeline(t, "no no no hang hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "no no no pause pause", func(t *testing.T, w *timeline) {
 		w.put("A A B - -", 20*second)
 		o := w.locker.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenC), TTL: 10 * second, Get: true})
 		if want := "QUORUMLOST the answers of 3 lock masters differ, 3 alike needed"; o.Verdict != NoQuorum || o.NoQuorumError() != want {

@@ -65,7 +65,7 @@ func TestTimelineACrowdIsToldAtOnceThatNobodyCanVote(t *testing.T) {
 	t.Run("all are down", func(t *testing.T) {
 		cfg := timelineConfig()
 		onTimelineWith(t, cfg, allWell, func(t *testing.T, w *timeline) {
-			w.play("down down down down down")
+			w.play("kill kill kill kill kill")
 			first := w.locker
 			defer func() { w.others, w.locker = append(w.others, w.locker), first }()
 			w.locker, _ = w.dial("p2", cfg)
@@ -77,7 +77,7 @@ func TestTimelineACrowdIsToldAtOnceThatNobodyCanVote(t *testing.T) {
 	})
 	t.Run("a majority hangs", func(t *testing.T) {
 		onTimeline(t, allWell, func(t *testing.T, w *timeline) {
-			w.play("ok ok hang hang hang")
+			w.play("ok ok pause pause pause")
 			if took := w.crowd(); took > 2*timeout {
 				t.Errorf("it took %v", took)
 			}

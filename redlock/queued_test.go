@@ -48,7 +48,7 @@ func TestTimelineWhatWaitsForAMasterIsToldUntilItIsPaid(t *testing.T) {
 		take(0)
 		take(1)
 		w.sleep(second)
-		w.play("ok ok ok ok err")
+		w.play("ok ok ok ok refuse")
 		release(0)
 		release(1)
 		w.sleep(roster.BeatLength)

@@ -28,17 +28,17 @@ func TestTimelineARecognisedReleaseKeepsTheReleaseRule(t *testing.T) {
 		reply         string
 	}{
 		{"ok ok ok ok ok", "A A A A A", Won, ":1\r\n"},
-		{"ok ok ok down down", "A A A A A", Won, ":1\r\n"},
-		{"ok ok ok down down", "A - - A A", Won, ":1\r\n"}, // 1 deletion and 2 missing
-		{"ok ok ok down down", "- - - A A", Lost, ":0\r\n"},
-		{"ok ok down down down", "A A A A A", NoQuorum, ""},
-		{"ok ok down down down", "- - A A A", NoQuorum, ""},
-		{"ok ok ok ok down", "A - X - A", Lost, ":0\r\n"},
-		{"ok ok ok ok down", "A A - X A", Won, ":1\r\n"},
+		{"ok ok ok kill kill", "A A A A A", Won, ":1\r\n"},
+		{"ok ok ok kill kill", "A - - A A", Won, ":1\r\n"}, // 1 deletion and 2 missing
+		{"ok ok ok kill kill", "- - - A A", Lost, ":0\r\n"},
+		{"ok ok kill kill kill", "A A A A A", NoQuorum, ""},
+		{"ok ok kill kill kill", "- - A A A", NoQuorum, ""},
+		{"ok ok ok ok kill", "A - X - A", Lost, ":0\r\n"},
+		{"ok ok ok ok kill", "A A - X A", Won, ":1\r\n"},
 		{"ok ok ok ok ok", "- - X X B", Lost, ":0\r\n"},
-		{"ok ok ok err err", "A A A A A", Won, ":1\r\n"},
-		{"ok ok ok hang hang", "A A - A A", Won, ":1\r\n"},
-		{"ok ok err err err", "A A A A A", NoQuorum, ""},
+		{"ok ok ok refuse refuse", "A A A A A", Won, ":1\r\n"},
+		{"ok ok ok pause pause", "A A - A A", Won, ":1\r\n"},
+		{"ok ok refuse refuse refuse", "A A A A A", NoQuorum, ""},
 	} {
 		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -52,7 +52,7 @@ func TestTimelineARecognisedReleaseKeepsTheReleaseRule(t *testing.T) {
 }
 
 func TestTimelineARecognisedReleaseWithoutAQuorumTellsWhatItAttempted(t *testing.T) {
-	for script, want := range map[string]string{"ok ok hang hang hang": key + " " + tokenA, "ok ok ok ok ok": ""} {
+	for script, want := range map[string]string{"ok ok pause pause pause": key + " " + tokenA, "ok ok ok ok ok": ""} {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			w.mustAcquire(tokenA, 10*second)
 			w.elapse(0)
@@ -81,7 +81,7 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 	for _, value := range []string{tokenA, short} {
 		q, cfg := &queuedNow{now: map[string]int{}}, timelineConfig()
 		cfg.Observer = q
-		onTimelineWith(t, cfg, "ok ok ok ok down", func(t *testing.T, w *timeline) {
+		onTimelineWith(t, cfg, "ok ok ok ok kill", func(t *testing.T, w *timeline) {
 			w.put("X X X X -", time.Minute)
 			w.masters[4].put(key, value, time.Minute)
 			w.elapse(0) // until the stream knows that its master is away
@@ -106,7 +106,7 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 		w.mustAcquire(short, 10*second)
 		w.elapse(0)
 		w.masters[3].put(key, foreign, time.Hour) // how long another lock lives does not matter
-		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
+		w.play("ok@40ms ok@40ms ok@40ms ok@40ms refuse")
 		w.After(20*time.Millisecond, func() {
 			w.masters[4].refuse("")
 			w.masters[4].put(key, short, time.Minute)
@@ -116,7 +116,7 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 		w.wantValues("- - - X 1")
 		// Its copy of the released lock is deleted.
 		w.put("1 1 1 1 1", 10*second)
-		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
+		w.play("ok@40ms ok@40ms ok@40ms ok@40ms refuse")
 		w.After(20*time.Millisecond, func() { w.masters[4].refuse("") })
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
 		w.elapse(second)
@@ -141,7 +141,7 @@ func TestTimelineARecognisedReleaseTakesNoTurn(t *testing.T) {
 // A script that is not recognised may release, too. That release also reaches the masters
 // that missed the examined run.
 func TestTimelineAnExaminedReleaseIsDeliveredToWhoMissedIt(t *testing.T) {
-	for _, script := range []string{"ok ok ok down down", "ok ok ok lost lost", "ok ok ok cut cut"} {
+	for _, script := range []string{"ok ok ok kill kill", "ok ok ok lost lost", "ok ok ok cut cut"} {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			w.put("A A A A A", time.Minute)
 			w.play(script)
@@ -164,12 +164,12 @@ func TestTimelineAScriptThatExtendsNeedsAQuorumAndValidity(t *testing.T) {
 		reply              string
 	}{
 		{"ok ok ok ok ok", "A A A B -", "10000", Won, ":1\r\n"},
-		{"ok ok ok down down", "A A A A A", "10000", Won, ":1\r\n"},
+		{"ok ok ok kill kill", "A A A A A", "10000", Won, ":1\r\n"},
 		{"ok ok ok ok ok", "A A X X -", "10000", Lost, ":0\r\n"},
-		{"ok ok ok down down", "- - - A A", "10000", Won, ":0\r\n"},
-		{"ok ok ok down down", "A A - A A", "10000", NoQuorum, ""},
-		{"ok@1ms ok@1ms ok@40ms hang hang", "A A A A A", "41", NoQuorum, ""},
-		{"ok@1ms ok@1ms ok@40ms hang hang", "A A A A A", "90", Won, ":1\r\n"},
+		{"ok ok ok kill kill", "- - - A A", "10000", Won, ":0\r\n"},
+		{"ok ok ok kill kill", "A A - A A", "10000", NoQuorum, ""},
+		{"ok@1ms ok@1ms ok@40ms pause pause", "A A A A A", "41", NoQuorum, ""},
+		{"ok@1ms ok@1ms ok@40ms pause pause", "A A A A A", "90", Won, ":1\r\n"},
 	} {
 		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -196,7 +196,7 @@ func TestTimelineAScriptThatExtendsIsNeverUndone(t *testing.T) {
 func TestTimelineAScriptThatExtendsReachesWhoMissedIt(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A A A B", 0)
-		w.play("ok ok ok down down")
+		w.play("ok ok ok kill kill")
 		wantReply(t, w.eval(extendIfMine, tokenA, "60000"), ":1\r\n")
 		for _, m := range w.masters[3:] {
 			m.restart(true)
@@ -259,7 +259,7 @@ func TestTimelineARecognisedReleaseThatHadToBeLoadedIsNotToldThatItHeldNothing(t
 			holds   string
 			verdict Verdict
 		}{{"A A - - A", NoQuorum}, {"- - A A A", Won}, {"A A A A A", Won}, {"X X X X X", Lost}} {
-			w.play("ok ok ok@9ms ok@9ms down")
+			w.play("ok ok ok@9ms ok@9ms kill")
 			w.put(row.holds, time.Minute)
 			clear(w.masters[2].scripts)
 			clear(w.masters[3].scripts)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"redlock-proxy/integration/fault"
 )
 
 // A simFault is something that goes wrong for a while. It returns a function that ends it,
@@ -18,17 +20,17 @@ type simFault struct {
 }
 
 var simFaults = []simFault{
-	{name: "cut", begin: cutLinks},
-	{name: "slow", begin: slowLink},
-	{name: "silence", begin: silenceLink},
-	{name: "stop", begin: stopMaster},
+	{name: fault.Cut, begin: cutLinks},
+	{name: fault.Slow, begin: slowLink},
+	{name: fault.Mute, begin: muteLink},
+	{name: fault.Pause, begin: pauseMaster},
 	{name: "strand", begin: strandMaster},
-	{name: "busy", begin: busyMaster},
-	{name: "restart", begin: restartMaster},
-	{name: "crash", begin: crashProxy, possible: tokensOnly},
-	{name: "amnesia", forgets: true, begin: forgetMaster},
-	{name: "flush", forgets: true, begin: flushMaster},
-	{name: "jump", begin: jumpClock},
+	{name: fault.Refuse, begin: refuseCommands},
+	{name: fault.Restart, begin: restartMaster},
+	{name: fault.Kill + fault.Proxy, begin: killProxy, possible: tokensOnly},
+	{name: fault.Forget, forgets: true, begin: forgetMaster},
+	{name: fault.Flush, forgets: true, begin: flushMaster},
+	{name: fault.Jump, begin: jumpClock},
 }
 
 // tokensOnly excludes worlds with constant values. One constant value is safe with one
@@ -131,17 +133,17 @@ func slowLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, s.spell(r)
 }
 
-func silenceLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
+func muteLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	k := s.anyLink(r)
-	s.log.note("%s is silent", k.name)
-	k.silence()
+	s.log.note("mute %s", k.name)
+	k.mute()
 	return func() {
-		s.log.note("%s speaks", k.name)
-		k.speak()
+		s.log.note("unmute %s", k.name)
+		k.unmute()
 	}, s.spell(r)
 }
 
-// claim reserves a master's process for one fault. A stopped process is not restarted
+// claim reserves a master's process for one fault. A paused process is not restarted
 // here.
 func (m *fakeMaster) claim() bool {
 	if m.claimed {
@@ -155,13 +157,13 @@ func (m *fakeMaster) unclaim() {
 	m.claimed = false
 }
 
-func stopMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+func pauseMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	if !m.claim() {
 		return nil, 0
 	}
-	s.log.note("%s stops", m.name)
-	m.stop()
+	s.log.note("pause %s", m.name)
+	m.pause()
 	return func() {
 		s.log.note("%s goes on", m.name)
 		m.resume()
@@ -169,7 +171,7 @@ func stopMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, s.spell(r)
 }
 
-// strandMaster stops a master, breaks its connections, and lets it go on. Then the bytes
+// strandMaster pauses a master, breaks its connections, and lets it go on. Then the bytes
 // in its buffers compete with those of the new connections.
 func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
@@ -177,7 +179,7 @@ func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 		return nil, 0
 	}
 	s.log.note("%s is stranded", m.name)
-	m.stop()
+	m.pause()
 	s.sleep(between(r, time.Millisecond, 30*time.Millisecond))
 	for _, p := range s.proxies {
 		for _, k := range p.links {
@@ -193,15 +195,15 @@ func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, between(r, time.Millisecond, 100*time.Millisecond)
 }
 
-func busyMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+func refuseCommands(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	if !m.claim() {
 		return nil, 0
 	}
-	s.log.note("%s is busy", m.name)
+	s.log.note("%s refuses", m.name)
 	m.refuse("BUSY Redis is busy running a script.")
 	return func() {
-		s.log.note("%s is not busy", m.name)
+		s.log.note("%s refuses no more", m.name)
 		m.refuse("")
 		m.unclaim()
 	}, s.spell(r)
@@ -237,13 +239,13 @@ func forgetMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, between(r, 1, 100*time.Millisecond)
 }
 
-func crashProxy(s *simulation, r *rand.Rand) (func(), time.Duration) {
+func killProxy(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	if r.IntN(4) != 0 {
 		return nil, 0
 	}
 	p := s.proxies[r.IntN(len(s.proxies))]
-	s.log.note("%s crashes", p.name)
-	s.crash(p)
+	s.log.note("kill %s, and it starts", p.name)
+	s.kill(p)
 	return nil, 0
 }
 

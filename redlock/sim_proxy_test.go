@@ -71,8 +71,8 @@ func (s *simulation) start(p *simProxy) {
 	p.lock = l
 }
 
-// crash ends a proxy at once, with all its memory, and starts it again.
-func (s *simulation) crash(p *simProxy) {
+// kill ends a proxy at once, with all its memory, and starts it again.
+func (s *simulation) kill(p *simProxy) {
 	old := p.lock
 	p.runs++ // from now on no client trusts the old one
 	for _, k := range p.links {

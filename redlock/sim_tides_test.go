@@ -57,7 +57,7 @@ func (s *simulation) withdraw(m *fakeMaster, way int) func() {
 	var back func()
 	switch way {
 	case 0:
-		m.stop()
+		m.pause()
 		back = m.resume
 	case 1:
 		m.kill()
@@ -67,14 +67,14 @@ func (s *simulation) withdraw(m *fakeMaster, way int) func() {
 		for _, p := range s.proxies {
 			for _, k := range p.links {
 				if k.master == m {
-					k.silence()
+					k.mute()
 					silent = append(silent, k)
 				}
 			}
 		}
 		back = func() {
 			for _, k := range silent {
-				k.speak()
+				k.unmute()
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/integration/fault"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/stream"
 )
@@ -68,7 +69,7 @@ func (x *simTrace) begin(s *simulation) {
 	s.plan.keys = []simKey{{name: "lock:0", style: randomTokens, ttl: traceTTL, longest: traceTTL, proxy: -1, round: new(int)}}
 	s.plan.masters, s.plan.retry, s.plan.duration = traceMasters, Retry{}, 3*time.Second
 	s.plan.faults = slices.DeleteFunc(slices.Clone(simFaults), func(f simFault) bool {
-		return f.name == "crash" || f.name == "jump"
+		return f.name == fault.Kill+fault.Proxy || f.name == fault.Jump
 	})
 }
 

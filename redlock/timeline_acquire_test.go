@@ -57,8 +57,8 @@ func TestTimelineMajorityWins(t *testing.T) {
 
 func TestTimelineAHungMasterSlowsNobody(t *testing.T) {
 	for _, script := range []string{
-		"ok@5ms ok@5ms ok@5ms hang hang", "ok@5ms ok@5ms ok@5ms mute mute",
-		"ok@5ms ok@5ms ok@5ms down down", "ok@5ms ok@5ms ok@5ms ok@49ms ok@80ms",
+		"ok@5ms ok@5ms ok@5ms pause pause", "ok@5ms ok@5ms ok@5ms mute mute",
+		"ok@5ms ok@5ms ok@5ms kill kill", "ok@5ms ok@5ms ok@5ms ok@49ms ok@80ms",
 	} {
 		t.Run(script, func(t *testing.T) {
 			onTimeline(t, script, func(t *testing.T, w *timeline) {
@@ -70,7 +70,7 @@ func TestTimelineAHungMasterSlowsNobody(t *testing.T) {
 }
 
 func TestTimelineTheMasterTimeoutEndsABallot(t *testing.T) {
-	onTimeline(t, "ok@5ms ok@5ms hang hang hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok@5ms ok@5ms pause pause pause", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, NoQuorum, timeout)
 		if o.Answered != 2 || o.NoQuorumError() != "QUORUMLOST 2 of 5 lock masters can vote, 3 needed" {
@@ -81,7 +81,7 @@ func TestTimelineTheMasterTimeoutEndsABallot(t *testing.T) {
 
 func TestTimelineNobodyCanKnowIsNotHeldBySomeone(t *testing.T) {
 	for _, script := range []string{
-		"no@1ms no@1ms hang hang hang", "no@1ms no@1ms err err err", "no ok err hang down", "err err err err err",
+		"no@1ms no@1ms pause pause pause", "no@1ms no@1ms refuse refuse refuse", "no ok refuse pause kill", "refuse refuse refuse refuse refuse",
 	} {
 		t.Run(script, func(t *testing.T) {
 			onTimeline(t, script, func(t *testing.T, w *timeline) {
@@ -106,7 +106,7 @@ func TestTimelineValidityIsTTLMinusElapsedMinusDrift(t *testing.T) {
 		{50 * time.Millisecond, Won},
 	} {
 		t.Run(row.ttl.String(), func(t *testing.T) {
-			onTimeline(t, "ok@1ms ok@1ms ok@40ms hang hang", func(t *testing.T, w *timeline) {
+			onTimeline(t, "ok@1ms ok@1ms ok@40ms pause pause", func(t *testing.T, w *timeline) {
 				o, _ := w.acquire(tokenA, row.ttl)
 				if o.Verdict != row.verdict {
 					t.Errorf("%v, want %v", o.Verdict, row.verdict)
@@ -123,7 +123,7 @@ func TestTimelineAFailedAcquireUnlocksEverywhere(t *testing.T) {
 	}{
 		{"ok@1ms ok@2ms no@3ms no@4ms no@5ms", "- - X X X"},
 		{"ok@1ms ok@2ms no@3ms no@4ms ok@80ms", "- - X X -"},
-		{"ok@1ms ok@2ms err err err", "- - - - -"},
+		{"ok@1ms ok@2ms refuse refuse refuse", "- - - - -"},
 		{"no no no ok@20ms ok@30ms", "X X X - -"},
 	} {
 		t.Run(row.script, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestTimelineARefusalDoesNotAnswerThoseThatCameLater(t *testing.T) {
 func TestTimelineLostWithNoGrantIsAnsweredAtOnce(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.Retry = Retry{Count: 3, Delay: 200 * time.Millisecond}
-	onTimelineWith(t, cfg, "no@3ms no@3ms no@3ms no@3ms hang", func(t *testing.T, w *timeline) {
+	onTimelineWith(t, cfg, "no@3ms no@3ms no@3ms no@3ms pause", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, Lost, 3*time.Millisecond)
 		w.elapse(second)
@@ -250,7 +250,7 @@ func TestTimelineLostWithNoGrantIsAnsweredAtOnce(t *testing.T) {
 func TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.Retry = Retry{Count: 3, Delay: 200 * time.Millisecond}
-	for _, script := range []string{"ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", "ok@1ms ok@2ms ok@9ms ok@9ms ok@12ms", "ok@9ms ok@9ms no no hang"} {
+	for _, script := range []string{"ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", "ok@1ms ok@2ms ok@9ms ok@9ms ok@12ms", "ok@9ms ok@9ms no no pause"} {
 		t.Run(script, func(t *testing.T) {
 			onTimelineWith(t, cfg, script, func(t *testing.T, w *timeline) {
 				ctx := w.goneAfter(4 * time.Millisecond)
@@ -295,7 +295,7 @@ func TestTimelineWhatIsNotTriedForAClientThatSendsNoMoreIsUnknown(t *testing.T) 
 // A lock without TTL takes a second round trip. A client that has gone in the meantime
 // would hold it for ever.
 func TestTimelineAClientThatGoesLateHoldsNothingForEver(t *testing.T) {
-	for _, script := range []string{"ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", "ok@5ms ok@5ms ok@5ms hang ok@30ms"} {
+	for _, script := range []string{"ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", "ok@5ms ok@5ms ok@5ms pause ok@30ms"} {
 		t.Run(script, func(t *testing.T) {
 			onTimeline(t, script, func(t *testing.T, w *timeline) {
 				ctx := w.goneAfter(7 * time.Millisecond)
@@ -330,10 +330,10 @@ func TestTimelineALockThatIsHeldTellsItsHolder(t *testing.T) {
 }
 
 func TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed(t *testing.T) {
-	onTimeline(t, "err err err ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
+	onTimeline(t, "refuse refuse refuse ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, NoQuorum, time.Millisecond)
-		w.play("err ok@20ms ok@20ms ok@20ms ok@20ms")
+		w.play("refuse ok@20ms ok@20ms ok@20ms ok@20ms")
 		if o, _ = w.acquire(tokenB, 10*second); o.Verdict != NoQuorum {
 			t.Fatalf("%v", o.Verdict)
 		}
@@ -348,7 +348,7 @@ func TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed(t *testing.T) {
 
 // Requests do not wait for masters that hang, because those answer nobody.
 func TestTimelineWhatIsOwedByHungMastersIsNotWaitedFor(t *testing.T) {
-	onTimeline(t, "hang hang hang ok ok", func(t *testing.T, w *timeline) {
+	onTimeline(t, "pause pause pause ok ok", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, NoQuorum, timeout)
 		w.sleep(time.Millisecond)
@@ -360,9 +360,9 @@ func TestTimelineWhatIsOwedByHungMastersIsNotWaitedFor(t *testing.T) {
 // A marker could not be raised because its master could not serve. It is raised with the
 // next lock. Until then the master's votes do not count.
 func TestTimelineAMarkerThatCouldNotBeRaisedIsRaisedWithTheNextLock(t *testing.T) {
-	onTimeline(t, "err err ok@20ms ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
+	onTimeline(t, "refuse refuse ok@20ms ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 10*second)
-		w.play("ok ok hang hang ok")
+		w.play("ok ok pause pause ok")
 		if o := w.acquireKey("lock:another", tokenB); o.Verdict != Won {
 			t.Errorf("%+v", o)
 		}

@@ -145,7 +145,7 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 		"three of five":                       {"ok ok ok ok ok", []time.Duration{2 * second, 2 * second, 2 * second}, "QQQCC"},
 		"four of five":                        {"ok ok ok ok ok", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQC"},
 		"four of five, the other is slow":     {"ok ok ok ok slow", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQC"},
-		"four of five, the other is away":     {"ok ok ok ok down", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQA"},
+		"four of five, the other is away":     {"ok ok ok ok kill", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQA"},
 		"each by another amount":              {"ok ok ok", []time.Duration{2 * second, 3 * second, 4 * second}, "QQQ"},
 		"the only one, of which none can say": {"ok", []time.Duration{2 * second}, "Q"},
 	} {
@@ -172,7 +172,7 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 // If the kernel knows that the machine was suspended, that time counts like any other,
 // and answers that were under way do not count.
 func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
-	for _, script := range []string{"ok", "ok ok ok", "ok ok ok ok down"} {
+	for _, script := range []string{"ok", "ok ok ok", "ok ok ok ok kill"} {
 		t.Run(script, func(t *testing.T) {
 			var slept atomic.Int64
 			cfg := timelineConfig()

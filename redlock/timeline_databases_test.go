@@ -54,7 +54,7 @@ func TestTimelineAnotherDatabaseDoesNotHideAJump(t *testing.T) {
 func TestTimelineADatabaseIsUsedWhileAMasterIsAway(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.play("ok ok ok ok down")
+		w.play("ok ok ok ok kill")
 		if v := acquireIn(t, w.locker, 3, tokenA); v != Won {
 			t.Errorf("the first lock in database 3: %v", v)
 		}

@@ -35,10 +35,10 @@ func TestTimelineAnExtensionNeedsAQuorumForOneValue(t *testing.T) {
 		{"ok ok ok ok ok", "A A A B C", Won},
 		{"ok ok ok ok ok", "A A B B C", Lost},
 		{"ok ok ok ok ok", "- - - A A", Lost},
-		{"ok ok ok down down", "A A A A A", Won},
-		{"ok ok ok down down", "A A - A A", NoQuorum},
-		{"ok ok ok down down", "- - - A A", Lost},
-		{"ok ok err hang down", "A A A A A", NoQuorum},
+		{"ok ok ok kill kill", "A A A A A", Won},
+		{"ok ok ok kill kill", "A A - A A", NoQuorum},
+		{"ok ok ok kill kill", "- - - A A", Lost},
+		{"ok ok refuse pause kill", "A A A A A", NoQuorum},
 	} {
 		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -52,7 +52,7 @@ func TestTimelineAnExtensionNeedsAQuorumForOneValue(t *testing.T) {
 }
 
 func TestTimelineAnExtensionNeedsValidity(t *testing.T) {
-	onTimeline(t, "ok@1ms ok@1ms ok@40ms hang hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok@1ms ok@1ms ok@40ms pause pause", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
 		o, took := w.extend(41 * time.Millisecond)
 		w.wantVerdict(o, took, Lost, 40*time.Millisecond)
@@ -73,7 +73,7 @@ func TestTimelineAChangedTTLIsNeverUndone(t *testing.T) {
 }
 
 func TestTimelineAnExpiryThatAMasterMissedIsDeliveredByValue(t *testing.T) {
-	for _, script := range []string{"ok ok ok down down", "ok ok ok lost lost", "ok ok ok cut cut", "ok ok ok err err"} {
+	for _, script := range []string{"ok ok ok kill kill", "ok ok ok lost lost", "ok ok ok cut cut", "ok ok ok refuse refuse"} {
 		t.Run(script, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				w.put("A A A A B", 0)
@@ -104,7 +104,7 @@ func TestTimelineAnExpiryThatAMasterMissedIsDeliveredByValue(t *testing.T) {
 }
 
 func TestTimelineAMissedExpiryDoesNotShortenANewerOne(t *testing.T) {
-	onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok ok refuse", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", second)
 		if o, _ := w.extend(2 * second); o.Verdict != Won {
 			t.Fatal(o.Verdict)
@@ -122,7 +122,7 @@ func TestTimelineAMissedExpiryDoesNotShortenANewerOne(t *testing.T) {
 }
 
 func TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes(t *testing.T) {
-	onTimeline(t, "ok ok ok@20ms ok@20ms err", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok@20ms ok@20ms refuse", func(t *testing.T, w *timeline) {
 		// One client holds the constant value on masters 1, 2 and 5; another's try
 		// is granted on 3 and 4 and about to be undone when the first extends.
 		w.put("1 1 - - 1", 200*time.Millisecond)
@@ -155,7 +155,7 @@ func TestTimelineACopyWithoutTTLEndsWhenItsMasterIsBack(t *testing.T) {
 			t.Run(name+" "+holds, func(t *testing.T) {
 				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 					w.put(holds, 0)
-					w.play("ok ok ok ok down")
+					w.play("ok ok ok ok kill")
 					if o := give(w); o.Verdict != Won {
 						t.Errorf("%+v", o)
 					}

@@ -27,7 +27,7 @@ func TestTimelineALockOnABareMajorityIsHealed(t *testing.T) {
 	for _, ttl := range []time.Duration{0, time.Minute} {
 		onTimelineWith(t, healConfig(), "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			w.elapse(healed) // the first pass finds nothing
-			w.play("ok ok ok down down")
+			w.play("ok ok ok kill kill")
 			w.elapse(second)
 			w.mustAcquire(tokenA, ttl)
 			w.masters[3].restart(true)
@@ -186,7 +186,7 @@ func TestTimelineACopyIsWrittenAtOnceOrNever(t *testing.T) {
 	onHealing(t, func(t *testing.T, w *timeline) {
 		w.put("A A A - -", time.Hour)
 		w.awaitHeal("the second look", func() bool { return w.countHeard(3, "EXEC") == 2 })
-		w.masters[3].stop()
+		w.masters[3].pause()
 		w.elapse(300 * time.Millisecond)
 		w.masters[3].resume()
 		w.elapse(second)
@@ -220,7 +220,7 @@ func TestTimelineHealingDoesNotShortenAQuarantine(t *testing.T) {
 		began := time.Now()
 		w.elapse(10 * second)
 		w.wantValues("A A A A A")
-		w.play("ok ok ok down down")
+		w.play("ok ok ok kill kill")
 		w.masters[4].restart(true)
 		w.masters[2].flush()
 		w.elapse(2 * second)

@@ -27,7 +27,7 @@ func TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut(t *testing.T)
 				w.settle()
 				w.mustAcquire(tokenA, 9*time.Minute)
 				if row.dead == nil {
-					w.masters[2].stop()
+					w.masters[2].pause()
 				}
 				for _, i := range row.dead {
 					w.masters[i].kill()
@@ -136,7 +136,7 @@ func TestTimelineAMasterThatIsNeededIsNotReplaced(t *testing.T) {
 func TestTimelineTheLongestQuarantineEndsEarlyWhereOthersCanTell(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[2].stop()
+		w.masters[2].pause()
 		w.restart(false, 0)
 		w.sleep(40 * second)
 		if left := time.Until(w.locker.Status().Masters[0].Until); left < 8*time.Minute {

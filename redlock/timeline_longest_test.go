@@ -23,7 +23,7 @@ func TestTimelineTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
 			case i < 2:
 				k.setDelay(1900*time.Millisecond, 0)
 			case i < 4:
-				k.silence()
+				k.mute()
 			}
 		}
 		first := begin(w, func() Outcome {

@@ -75,9 +75,9 @@ func TestTimelineMendingSparesWhatHasChanged(t *testing.T) {
 func TestTimelineALockThatMastersMayHaveForgottenIsNoStray(t *testing.T) {
 	for name, away := range map[string]func(w *timeline){
 		"forgotten": func(w *timeline) { w.forget(2); w.settle() },
-		"down":      func(w *timeline) { w.play("ok ok down ok ok") },
-		"hung":      func(w *timeline) { w.play("ok ok hang ok ok") },
-		"cannot":    func(w *timeline) { w.play("ok ok err ok ok") },
+		"kill":      func(w *timeline) { w.play("ok ok kill ok ok") },
+		"hung":      func(w *timeline) { w.play("ok ok pause ok ok") },
+		"cannot":    func(w *timeline) { w.play("ok ok refuse ok ok") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {

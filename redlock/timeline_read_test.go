@@ -24,14 +24,14 @@ func TestTimelineAReadAnswersWhatAQuorumAgreesOn(t *testing.T) {
 		{"ok ok ok ok ok", "A A A A A", Won, Won},
 		{"ok ok ok ok ok", "A A A B -", Won, Won},
 		{"ok ok ok ok ok", "A A B B -", Won, Won},             // the key exists
-		{"ok ok ok ok down", "A B - - -", NoQuorum, NoQuorum}, // it may
+		{"ok ok ok ok kill", "A B - - -", NoQuorum, NoQuorum}, // it may
 		{"ok ok ok ok ok", "A A - - -", Lost, Lost},
-		{"ok ok ok ok down", "A A - - A", NoQuorum, NoQuorum}, // the fifth may have it
-		{"ok ok ok ok down", "A - - - A", Lost, Lost},
-		{"ok ok ok err err", "A A A - -", Won, Won},
-		{"ok ok ok hang hang", "- - - A A", Lost, Lost},
-		{"ok ok hang err down", "A A A A A", NoQuorum, NoQuorum},
-		{"ok ok hang err down", "- - - - -", NoQuorum, NoQuorum},
+		{"ok ok ok ok kill", "A A - - A", NoQuorum, NoQuorum}, // the fifth may have it
+		{"ok ok ok ok kill", "A - - - A", Lost, Lost},
+		{"ok ok ok refuse refuse", "A A A - -", Won, Won},
+		{"ok ok ok pause pause", "- - - A A", Lost, Lost},
+		{"ok ok pause refuse kill", "A A A A A", NoQuorum, NoQuorum},
+		{"ok ok pause refuse kill", "- - - - -", NoQuorum, NoQuorum},
 	} {
 		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -176,9 +176,9 @@ func TestTimelineASwapReturnsTheExpectedValueOnlyFromAQuorum(t *testing.T) {
 		{"ok ok ok ok ok", "- - X X A", NoQuorum, ""},
 		{"ok ok ok ok ok", "B B B X X", Won, tokenB},
 		{"ok ok ok ok ok", "- - - X X", Won, ""},
-		{"ok ok ok down down", "X X X X X", Won, foreign},
-		{"ok ok down down down", "X X X X X", NoQuorum, ""},
-		{"ok ok ok hang hang", "X X B X X", NoQuorum, ""},
+		{"ok ok ok kill kill", "X X X X X", Won, foreign},
+		{"ok ok kill kill kill", "X X X X X", NoQuorum, ""},
+		{"ok ok ok pause pause", "X X B X X", NoQuorum, ""},
 	} {
 		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {

@@ -35,7 +35,7 @@ func TestTimelineAReleaseSparesAClientThatIsJustAcquiring(t *testing.T) {
 func TestTimelineADELWithoutAQuorumOfAnswersDeletesNothing(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A - - -", time.Hour)
-		w.play("ok ok hang hang hang")
+		w.play("ok ok pause pause pause")
 		if o, _ := w.release(); o.Verdict != NoQuorum {
 			t.Fatal(o.Verdict)
 		}
@@ -68,7 +68,7 @@ func TestTimelineGETDELLeavesAKeyThatIsNoString(t *testing.T) {
 }
 
 func TestTimelineNoMasterIsEverToldABareDEL(t *testing.T) {
-	for _, script := range []string{"ok ok ok ok ok", "ok ok ok ok down", "ok ok ok ok cut", "ok ok ok ok lost", "ok ok ok err hang"} {
+	for _, script := range []string{"ok ok ok ok ok", "ok ok ok ok kill", "ok ok ok ok cut", "ok ok ok ok lost", "ok ok ok refuse pause"} {
 		t.Run(script, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				w.mustAcquire(tokenA, 10*second)
@@ -114,18 +114,18 @@ func TestTimelineReleaseRule(t *testing.T) {
 		verdict       Verdict
 	}{
 		{"ok ok ok ok ok", "A A A A A", Won},
-		{"ok ok ok down down", "A A A A A", Won},
-		{"ok ok ok down down", "A - - A A", Won},        // 1 deletion and 2 missing
-		{"ok ok ok down down", "- - - A A", Lost},       // no deletion can come to 3
-		{"ok ok down down down", "A A A A A", NoQuorum}, // too few answers
-		{"ok ok down down down", "- - A A A", NoQuorum},
-		{"ok ok ok ok down", "A - - - A", Lost},
-		{"ok ok ok ok down", "A A - - A", Won},
+		{"ok ok ok kill kill", "A A A A A", Won},
+		{"ok ok ok kill kill", "A - - A A", Won},        // 1 deletion and 2 missing
+		{"ok ok ok kill kill", "- - - A A", Lost},       // no deletion can come to 3
+		{"ok ok kill kill kill", "A A A A A", NoQuorum}, // too few answers
+		{"ok ok kill kill kill", "- - A A A", NoQuorum},
+		{"ok ok ok ok kill", "A - - - A", Lost},
+		{"ok ok ok ok kill", "A A - - A", Won},
 		{"ok ok ok ok ok", "- - - - -", Lost},
-		{"down down down down down", "A A A A A", NoQuorum},
-		{"ok ok ok err err", "A A A A A", Won},
-		{"ok ok ok hang hang", "A A - A A", Won},
-		{"ok ok err err err", "A A A A A", NoQuorum},
+		{"kill kill kill kill kill", "A A A A A", NoQuorum},
+		{"ok ok ok refuse refuse", "A A A A A", Won},
+		{"ok ok ok pause pause", "A A - A A", Won},
+		{"ok ok refuse refuse refuse", "A A A A A", NoQuorum},
 	} {
 		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -139,7 +139,7 @@ func TestTimelineReleaseRule(t *testing.T) {
 }
 
 func TestTimelineAMasterThatMissedAReleaseIsToldOfIt(t *testing.T) {
-	scripts := []string{"ok ok ok ok down", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok hang", "ok ok ok ok err",
+	scripts := []string{"ok ok ok ok kill", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok pause", "ok ok ok ok refuse",
 		// It is back before anybody knows how long the lock lives.
 		"ok@40ms ok@40ms ok@40ms ok@40ms lost@1ms"}
 	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
@@ -156,7 +156,7 @@ func TestTimelineAMasterThatMissedAReleaseIsToldOfIt(t *testing.T) {
 						w.elapse(second)
 						w.masters[4].resume()
 						w.masters[4].refuse("")
-						if !strings.HasSuffix(script, "err") && !strings.HasSuffix(script, "lost@1ms") {
+						if !strings.HasSuffix(script, "refuse") && !strings.HasSuffix(script, "lost@1ms") {
 							w.masters[4].restart(true)
 						}
 						w.elapse(5 * second)
@@ -172,7 +172,7 @@ func TestTimelineAQueuedReleaseSparesALaterInstance(t *testing.T) {
 	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			w.mustAcquire(short, 10*second)
-			w.play("ok ok ok ok down")
+			w.play("ok ok ok ok kill")
 			if o := release(w, short); o.Verdict != Won {
 				t.Fatalf("%v", o.Verdict)
 			}
@@ -190,7 +190,7 @@ func TestTimelineAQueuedReleaseSparesALaterInstance(t *testing.T) {
 func TestTimelineAQueuedReleaseIsDroppedWithItsTTL(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 2*second)
-		w.play("ok ok ok ok down")
+		w.play("ok ok ok ok kill")
 		if o, _ := w.release(); o.Verdict != Won {
 			t.Fatalf("%v", o.Verdict)
 		}
@@ -202,7 +202,7 @@ func TestTimelineAQueuedReleaseIsDroppedWithItsTTL(t *testing.T) {
 }
 
 func TestTimelineAReleaseIsKeptPastTheTTLWhileAnEarlierWriteIsUnanswered(t *testing.T) {
-	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok ok pause", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, second)
 		w.release()
 		w.elapse(5 * second)
@@ -212,7 +212,7 @@ func TestTimelineAReleaseIsKeptPastTheTTLWhileAnEarlierWriteIsUnanswered(t *test
 		w.wantValues("- - - - -")
 	})
 	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
-		onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+		onTimeline(t, "ok ok ok ok pause", func(t *testing.T, w *timeline) {
 			w.mustAcquire(tokenA, 2*second)
 			if o := release(w, tokenA); o.Verdict != Won {
 				t.Fatalf("%v", o.Verdict)
@@ -230,7 +230,7 @@ func TestTimelineAReleaseIsKeptPastTheTTLWhileAnEarlierWriteIsUnanswered(t *test
 // The network swallows the release behind a SET that master 5 executes late, with
 // a full TTL: what it holds then outlives what the others released.
 func TestTimelineAReleaseReachesTheCopyOfAnUnansweredWrite(t *testing.T) {
-	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok ok pause", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 10*second)
 		w.elapse(second)
 		w.links[4].abandon()
@@ -251,7 +251,7 @@ func TestTimelineAReleaseThatAMasterCouldNotServeSparesTheNextHolder(t *testing.
 	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
 		for _, ttl := range []time.Duration{0, 10 * second} {
 			t.Run(ttl.String(), func(t *testing.T) {
-				onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
+				onTimeline(t, "ok ok ok ok refuse", func(t *testing.T, w *timeline) {
 					w.mustAcquire(short, ttl)
 					w.elapse(0)
 					if o := release(w, short); o.Verdict != Won {
@@ -275,7 +275,7 @@ func TestTimelineTheLatestExpiryCountsForAQueuedRelease(t *testing.T) {
 		for i, ttl := range []time.Duration{5 * second, 6 * second, 7 * second, 8 * second, 8 * second} {
 			w.masters[i].put(key, tokenA, ttl)
 		}
-		w.play("ok ok ok ok down")
+		w.play("ok ok ok ok kill")
 		if o, _ := w.release(); o.Verdict != Won {
 			t.Fatalf("%v", o.Verdict)
 		}
@@ -308,7 +308,7 @@ func TestTimelineADELDoesNotGuessWhichValueHasAQuorum(t *testing.T) {
 		t.Run(row.holds, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				w.put(row.holds, 0)
-				w.play("ok ok ok ok hang")
+				w.play("ok ok ok ok pause")
 				if o, took := w.release(); o.Verdict != NoQuorum || took > second {
 					t.Errorf("%+v after %v", o, took)
 				}

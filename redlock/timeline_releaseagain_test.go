@@ -71,7 +71,7 @@ func TestTimelineAReleaseByAConstantValueIsNotSentAgain(t *testing.T) {
 // A release by value finds no quorum. Masters that were away get it, as far as it is still
 // the same lock.
 func TestTimelineAReleaseByValueWaitsForMastersThatAreAway(t *testing.T) {
-	onTimeline(t, "ok ok down down down", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok kill kill kill", func(t *testing.T, w *timeline) {
 		w.put("A A A B A", time.Minute)
 		w.masters[4].put(key, tokenA, 2*time.Minute) // taken again since
 		release := func(until time.Time) Outcome {

@@ -53,10 +53,10 @@ func TestTimelineADELSparesALockThatCameAfterIt(t *testing.T) {
 	}
 }
 
-// hearAgain ends the silence of all links.
+// hearAgain unmutes all links.
 func (w *timeline) hearAgain() {
 	for _, k := range w.links {
-		k.speak()
+		k.unmute()
 	}
 }
 

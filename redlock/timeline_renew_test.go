@@ -25,10 +25,10 @@ func TestTimelineARenewalNeedsAQuorumForTheHoldersValue(t *testing.T) {
 		{"ok ok ok ok ok", "B B B B B", Lost, 0},
 		{"ok ok ok ok ok", "- - - - -", Lost, 0},
 		{"ok ok ok ok ok", "A A - - -", Lost, 2},
-		{"ok ok ok down down", "- - - A A", Lost, 0},
-		{"ok ok ok down down", "A A A A A", Won, 0},
-		{"ok ok ok down down", "A A - A A", NoQuorum, 0},
-		{"ok ok err hang down", "A A A A A", NoQuorum, 0},
+		{"ok ok ok kill kill", "- - - A A", Lost, 0},
+		{"ok ok ok kill kill", "A A A A A", Won, 0},
+		{"ok ok ok kill kill", "A A - A A", NoQuorum, 0},
+		{"ok ok refuse pause kill", "A A A A A", NoQuorum, 0},
 	} {
 		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -71,7 +71,7 @@ func TestTimelineARenewalNeverShortensALock(t *testing.T) {
 }
 
 func TestTimelineARenewalNeedsValidity(t *testing.T) {
-	onTimeline(t, "ok@1ms ok@1ms ok@40ms hang hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok@1ms ok@1ms ok@40ms pause pause", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", 10*time.Millisecond)
 		if o := w.renew(tokenA, 41*time.Millisecond); o.Verdict != Lost {
 			t.Error(o.Verdict)
@@ -82,7 +82,7 @@ func TestTimelineARenewalNeedsValidity(t *testing.T) {
 // A master that missed a renewal keeps its copy until that expires. The holder has gone
 // by then, or has renewed the lock again.
 func TestTimelineARenewalIsNotRepeatedLater(t *testing.T) {
-	onTimeline(t, "ok ok ok ok down", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok ok kill", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", 10*second)
 		if o := w.renew(tokenA, 60*second); o.Verdict != Won {
 			t.Fatal(o.Verdict)
@@ -150,7 +150,7 @@ func TestTimelineARunTellsWhatItDidToItsKeys(t *testing.T) {
 // A run that too few masters got may have been a release. What it deleted there shows that,
 // and is put back.
 func TestTimelineADeletionWithoutAQuorumIsTold(t *testing.T) {
-	onTimeline(t, "ok ok down down down", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok kill kill kill", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
 		var mu sync.Mutex
 		var told []string

@@ -26,11 +26,11 @@ func TestTimelineAScriptThatAcquiresIsWonByAQuorum(t *testing.T) {
 	}{
 		{"ok ok ok ok ok", Won, ":1\r\n", "A A A A A"},
 		{"ok ok ok no no", Won, ":1\r\n", "A A A X X"},
-		{"ok ok ok down down", Won, ":1\r\n", "A A A - -"},
+		{"ok ok ok kill kill", Won, ":1\r\n", "A A A - -"},
 		{"ok ok no no no", Won, ":0\r\n", "- - X X X"}, // a quorum refused, in the same state
 		{"no no no no no", Won, ":0\r\n", "X X X X X"},
-		{"ok ok down down down", NoQuorum, "", "- - - - -"},
-		{"ok ok err err err", NoQuorum, "", "- - - - -"},
+		{"ok ok kill kill kill", NoQuorum, "", "- - - - -"},
+		{"ok ok refuse refuse refuse", NoQuorum, "", "- - - - -"},
 	} {
 		t.Run(row.script, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -60,7 +60,7 @@ func TestTimelineASplitScriptIsUndoneAndNoRefusalIsInvented(t *testing.T) {
 }
 
 func TestTimelineAScriptThatReleasesIsDeliveredToWhoMissedIt(t *testing.T) {
-	for _, script := range []string{"ok ok ok down down", "ok ok ok lost lost", "ok ok ok cut cut"} {
+	for _, script := range []string{"ok ok ok kill kill", "ok ok ok lost lost", "ok ok ok cut cut"} {
 		t.Run(script, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				w.put("A A A A A", time.Minute)
@@ -92,12 +92,12 @@ func TestTimelineAShortValueThatARunReplacedMayComeBack(t *testing.T) {
 			w.elapse(timeout)
 		}
 		set(w.locker, on)
-		w.links[4].silence()
+		w.links[4].mute()
 		w.links[4].cut()
 		w.elapse(3 * second)
 		set(w.locker, "off")
 		set(other, on)
-		w.links[4].speak()
+		w.links[4].unmute()
 		w.elapse(4 * second)
 		if v := w.masters[4].value(key); v != on {
 			t.Errorf("the last master holds %q", v)
@@ -109,8 +109,8 @@ func TestTimelineAnUnknownVoteOfAScriptIsUndoneByALongValueOnly(t *testing.T) {
 	for _, row := range []struct{ script, value, after string }{
 		{"ok@1ms cut@5ms no@9ms no@9ms no@9ms", tokenA, "- - X X X"},
 		{"ok@1ms cut@5ms no@9ms no@9ms no@9ms", short, "- 1 X X X"},
-		{"ok@1ms cut@5ms err@9ms err@9ms err@9ms", tokenA, "- - - - -"}, // without a quorum
-		{"ok@1ms ok@1ms ok@9ms cut@5ms ok@9ms", tokenA, "A A A A A"},    // it was won
+		{"ok@1ms cut@5ms refuse@9ms refuse@9ms refuse@9ms", tokenA, "- - - - -"}, // without a quorum
+		{"ok@1ms ok@1ms ok@9ms cut@5ms ok@9ms", tokenA, "A A A A A"},             // it was won
 	} {
 		onTimeline(t, row.script, func(t *testing.T, w *timeline) {
 			w.eval(takeIfFree, row.value, "10000")
@@ -203,7 +203,7 @@ func TestTimelineAScriptDoesNotGoOutIfItsClientHasGone(t *testing.T) {
 }
 
 func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {
-	onTimeline(t, "ok@80ms hang no no no", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok@80ms pause no no no", func(t *testing.T, w *timeline) {
 		if o := w.eval(takeIfFree, tokenA, "10000"); string(o.Reply) != ":0\r\n" {
 			t.Errorf("%v %q", o.Verdict, o.Reply)
 		}
@@ -268,8 +268,8 @@ func TestTimelineALockThatAQuorumDeletedLateStaysReleased(t *testing.T) {
 // A late deletion is put back unless it completes a quorum of deletions.
 func TestTimelineALateDeletionIsPutBackUnlessItReleases(t *testing.T) {
 	for _, row := range []struct{ script, then string }{
-		{"ok ok@80ms hang hang hang", "A A A A A"},
-		{"ok ok ok@80ms hang hang", "A A - A A"},
+		{"ok ok@80ms pause pause pause", "A A A A A"},
+		{"ok ok ok@80ms pause pause", "A A - A A"},
 	} {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			w.put("A A A A A", time.Hour)
@@ -288,7 +288,7 @@ func TestTimelineALateDeletionIsPutBackUnlessItReleases(t *testing.T) {
 func TestTimelineALateDeletionOfTheNextLockIsPutBack(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
-		w.play("ok ok hang hang hang")
+		w.play("ok ok pause pause pause")
 		if o := w.eval(compareAndDelete+"\n--\\", tokenA); o.Verdict != NoQuorum {
 			t.Errorf("%v %q", o.Verdict, o.Reply)
 		}
@@ -305,7 +305,7 @@ func TestTimelineALateDeletionOfTheNextLockIsPutBack(t *testing.T) {
 // follows must not take it for a later lock.
 func TestTimelineAScriptThatReleasesReachesALateGrant(t *testing.T) {
 	for value, after := range map[string]string{tokenA: "- - - - -", short: "- - - - 1"} {
-		onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+		onTimeline(t, "ok ok ok ok pause", func(t *testing.T, w *timeline) {
 			wantReply(t, w.eval(takeIfFree, value, "60000"), ":1\r\n")
 			w.elapse(3 * timeout)
 			wantReply(t, w.eval(compareAndDelete+"\n--\\", value), ":1\r\n")

@@ -28,10 +28,10 @@ func TestTimelineADeletionThatLooksAtNothingDeletesNoVotes(t *testing.T) {
 				c, others := w.connect("c", timelineConfig())
 				w.others = append(w.others, b, c)
 				links[2].setDelay(15*time.Millisecond, 0)
-				links[3].silence()
-				links[4].silence()
-				others[2].silence()
-				others[4].silence()
+				links[3].mute()
+				links[4].mute()
+				others[2].mute()
+				others[4].mute()
 				acquire := func(l *Locker, value string) (wait func() Outcome) {
 					return begin(w, func() Outcome {
 						return l.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: time.Minute})

@@ -56,7 +56,7 @@ func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
 	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
 		before := len(told.of("m5"))
-		w.play("ok ok ok ok hang")
+		w.play("ok ok ok ok pause")
 		w.elapse(roster.BeatPause + timeout + 2*roster.BeatLength)
 		if news := told.of("m5")[before:]; len(news) != 1 || news[0] != roster.Silent || w.locker.Status().Masters[4].State != roster.Unreachable {
 			t.Errorf("a master that hangs is told as %q", news)
@@ -75,7 +75,7 @@ func TestTimelineASilentMasterShowsNoEndOfItsQuarantine(t *testing.T) {
 		w.forget(0)
 		w.settle()
 		w.wantStandings(w.locker, "QCCCC")
-		w.play("hang ok ok ok ok")
+		w.play("pause ok ok ok ok")
 		var m roster.MasterStatus
 		for end := time.Now().Add(roster.BeatPause + timeout + 2*roster.BeatLength); time.Now().Before(end); w.sleep(10 * time.Millisecond) {
 			if m = w.locker.Status().Masters[0]; m.State == roster.Unreachable && !m.Until.IsZero() {

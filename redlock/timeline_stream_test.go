@@ -72,7 +72,7 @@ func TestTimelineAcquiresOfDifferentKeysDoNotWaitForEachOther(t *testing.T) {
 func TestTimelineAReleaseIsNotHeldBack(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 10*second)
-		w.play("ok@1ms ok@1ms hang hang hang")
+		w.play("ok@1ms ok@1ms pause pause pause")
 		w.crew().Go(func() { w.acquireKey(key, tokenB) }) // has the turn for 50 ms
 		w.sleep(5 * time.Millisecond)
 		for _, i := range []int{2, 3, 4} {
@@ -108,7 +108,7 @@ func TestTimelineAMasterThatOwesAVoteOnAKeyIsNotAskedForItAgain(t *testing.T) {
 }
 
 func TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases(t *testing.T) {
-	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok ok pause", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 10*second)
 		w.elapse(timeout)
 		if o := w.acquireKey("lock:else", tokenB); o.Verdict != Won {
@@ -132,7 +132,7 @@ func TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases(t *testin
 }
 
 func TestTimelineTheSuccessorKillsItsPredecessorFirst(t *testing.T) {
-	onTimeline(t, "ok ok hang hang hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok pause pause pause", func(t *testing.T, w *timeline) {
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != NoQuorum {
 			t.Fatal(o.Verdict)
 		}
@@ -152,7 +152,7 @@ func TestTimelineTheSuccessorKillsItsPredecessorFirst(t *testing.T) {
 }
 
 func TestTimelineAKillThatWasNotHeardIsRepeated(t *testing.T) {
-	onTimeline(t, "ok ok hang no no", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok pause no no", func(t *testing.T, w *timeline) {
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
 			t.Fatal(o.Verdict)
 		}
@@ -215,7 +215,7 @@ func TestTimelineAConnectionThatStaysSilentIsDialledAnew(t *testing.T) {
 }
 
 func TestTimelineADeadMasterIsRedialledOffTheClientsPath(t *testing.T) {
-	onTimeline(t, "ok ok ok ok down", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok ok ok ok kill", func(t *testing.T, w *timeline) {
 		for range 10 {
 			began := time.Now()
 			w.mustAcquire(tokenA, 10*second)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/integration/fault"
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
@@ -23,12 +24,10 @@ import (
 //
 //	ok@5ms    the key is free, and answers take 5 ms (1 ms without a time)
 //	no@5ms    another client holds the key there
-//	hang      the process is stopped: what is sent waits to be executed
-//	mute      the network swallows everything, and there is no error
-//	err       the master answers every command on keys with LOADING
 //	lost@5ms  the connection breaks before the next question arrives
 //	cut@5ms   the connection breaks after the next question was executed
-//	down      the process is gone
+//
+// The other words are names of faults: pause, mute, refuse, kill.
 type timeline struct {
 	*sim.World
 	t       *testing.T
@@ -220,17 +219,17 @@ func (w *timeline) play(script string) {
 		case "ok":
 		case "no":
 			m.put(key, foreign, time.Hour)
-		case "hang":
-			m.stop()
-		case "mute":
-			k.silence()
-		case "err":
+		case fault.Pause:
+			m.pause()
+		case fault.Mute:
+			k.mute()
+		case fault.Refuse:
 			m.refuse("LOADING Redis is loading the dataset in memory")
 		case "lost":
 			k.setFate(fate{questionLost, delay})
 		case "cut":
 			k.setFate(fate{answerLost, delay})
-		case "down":
+		case fault.Kill:
 			m.kill()
 			w.sleep(time.Millisecond)
 		default:

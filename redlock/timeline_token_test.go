@@ -92,10 +92,10 @@ func TestTimelineATokenNeedsAQuorum(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 20*second)
 		last := w.mustToken(w.locker, 0)
-		w.play("ok ok ok hang down")
+		w.play("ok ok ok pause kill")
 		w.put("A A A A A", 20*second)
 		last = w.mustToken(w.locker, last)
-		w.play("ok ok hang hang down")
+		w.play("ok ok pause pause kill")
 		w.put("A A A A A", 20*second)
 		if o := tokenOf(t, w.locker, 0, tokenA); o.Verdict != NoQuorum || !strings.HasPrefix(o.NoQuorumError(), "QUORUMLOST ") {
 			t.Errorf("after %d, with two of five masters: %+v", last, o)
@@ -197,7 +197,7 @@ func TestTimelineAMasterThatForgotLearnsTheTokenBeforeItVotes(t *testing.T) {
 		first := w.mustToken(w.locker, 0)
 		raiseTokens(w, 50_000_000)
 		w.mustToken(w.locker, first+49_000_000)
-		w.play("ok ok ok down down")
+		w.play("ok ok ok kill kill")
 		last := w.mustToken(w.locker, first+50_000_000)
 		for _, m := range w.masters[3:] {
 			m.restart(true) // they have recorded an earlier token
@@ -208,7 +208,7 @@ func TestTimelineAMasterThatForgotLearnsTheTokenBeforeItVotes(t *testing.T) {
 		w.wantStandings(w.locker, "CCCCC")
 		fresh := w.another(timelineConfig())
 		w.settle()
-		w.play("ok ok down ok ok") // and now the third is away
+		w.play("ok ok kill ok ok") // and now the third is away
 		w.mustAcquire(tokenA, 10*time.Minute)
 		w.mustToken(fresh, last)
 	})

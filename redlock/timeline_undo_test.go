@@ -13,7 +13,7 @@ import (
 // else is undone.
 
 func TestTimelineAnUndoFollowsItsAcquireOnTheSameStream(t *testing.T) {
-	onTimeline(t, "hang ok hang hang hang", func(t *testing.T, w *timeline) {
+	onTimeline(t, "pause ok pause pause pause", func(t *testing.T, w *timeline) {
 		if o, took := w.acquire(tokenA, 10*second); o.Verdict != NoQuorum || took != timeout {
 			t.Fatalf("%v after %v", o.Verdict, took)
 		}
@@ -70,7 +70,7 @@ func TestTimelineAVoteReadAfterTheDeadlineIsLate(t *testing.T) {
 	cfg := timelineConfig()
 	paused := &pausedProxy{pause: 90 * time.Millisecond, on: 1}
 	cfg.Observer = paused
-	onTimelineWith(t, cfg, "ok@70ms ok@70ms ok@70ms ok@70ms down", func(t *testing.T, w *timeline) {
+	onTimelineWith(t, cfg, "ok@70ms ok@70ms ok@70ms ok@70ms kill", func(t *testing.T, w *timeline) {
 		paused.timeline = w
 		// The votes are there before the ballot looks at its clock again.
 		o, took := w.acquire(tokenA, 10*second)
@@ -149,7 +149,7 @@ func TestTimelineAShortValueThatCertainlyWasGrantedIsUndone(t *testing.T) {
 }
 
 func TestTimelineAQuestionThatWasNeverSentIsNotUndone(t *testing.T) {
-	onTimeline(t, "ok@1ms down no no no", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok@1ms kill no no no", func(t *testing.T, w *timeline) {
 		w.masters[1].put(key, tokenA, 0) // an equal value that is not this request's
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
 			t.Fatal(o.Verdict)

@@ -99,7 +99,7 @@ func (e *endsMasters) Decided(kind Kind, verdict Verdict, _ time.Duration) {
 func TestTimelineALostQuorumIsToldAfterOneTimeout(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.Retry = Retry{Count: 3}
-	onTimelineWith(t, cfg, "ok ok hang hang hang", func(t *testing.T, w *timeline) {
+	onTimelineWith(t, cfg, "ok ok pause pause pause", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, NoQuorum, timeout)
 	})
@@ -166,7 +166,7 @@ func TestTimelineALostQuorumIsToldWhoAsksForTheHolder(t *testing.T) {
 	cfg.Retry = Retry{Count: 3}
 	onTimelineWith(t, cfg, "ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", func(t *testing.T, w *timeline) {
 		w.put("X X X X X", 10*second)
-		w.After(3*time.Millisecond, func() { w.play("hang hang hang hang hang") })
+		w.After(3*time.Millisecond, func() { w.play("pause pause pause pause pause") })
 		began := time.Now()
 		o := w.acquireGet(tokenA)
 		w.wantVerdict(o, time.Since(began), NoQuorum, 5*time.Millisecond+timeout)

@@ -46,7 +46,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	killed.Crash()
+	killed.Kill()
 	if err := flushed.Direct.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 	tab.fits(t)
 	tab.focuses(t)
 
-	c.Masters[2].Crash()
+	c.Masters[2].Kill()
 	tab.reads(t, "#health", "Locks are stopped", "2/5 vote, 3 needed")
 	if len(tab.troubles) > 0 {
 		t.Errorf("the page has reported\n%s", strings.Join(tab.troubles, "\n"))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"redlock-proxy/integration/fault"
 	"redlock-proxy/integration/rig"
 )
 
@@ -19,8 +20,8 @@ type amnesia struct {
 }
 
 var amnesias = []amnesia{
-	{name: "restart", forget: func(d *director, master int) func() {
-		d.campaign.Masters[master].Crash()
+	{name: fault.Forget, forget: func(d *director, master int) func() {
+		d.campaign.Masters[master].Kill()
 		d.campaign.Masters[master].Start(d.campaign.t)
 		return func() {}
 	}},
@@ -33,7 +34,7 @@ var amnesias = []amnesia{
 		return func() {}
 	}},
 	// A clock that jumps ahead ends leases too early. When it jumps back, leases last longer.
-	{name: "clock jump", forget: func(d *director, master int) func() {
+	{name: fault.Jump, forget: func(d *director, master int) func() {
 		d.jump(master, longestLease+time.Second)
 		return func() { d.jump(master, 0) }
 	}},
@@ -78,7 +79,7 @@ func (d *director) aim(after time.Time) {
 	}
 }
 
-func killMinority(d *director) (func(), time.Duration, bool) {
+func forgetMinority(d *director) (func(), time.Duration, bool) {
 	masters, unclaim, ok := d.claim(1 + d.random.IntN(rig.MasterCount/2))
 	if !ok {
 		return nil, 0, false
@@ -86,7 +87,7 @@ func killMinority(d *director) (func(), time.Duration, bool) {
 	d.aim(time.Time{})
 	d.note("kill -9 of %s", names(masters))
 	for _, i := range masters {
-		d.campaign.Masters[i].Crash()
+		d.campaign.Masters[i].Kill()
 	}
 	return func() {
 		for _, i := range masters {
@@ -96,15 +97,15 @@ func killMinority(d *director) (func(), time.Duration, bool) {
 	}, rig.Between(d.random, 0, 600*time.Millisecond), true
 }
 
-// killAll is a power failure: all masters and some or all proxies die at once and come back
+// forgetAll is a power failure: all masters and some or all proxies die at once and come back
 // empty. Only time can tell this from a new set.
-func killAll(d *director) (func(), time.Duration, bool) {
+func forgetAll(d *director) (func(), time.Duration, bool) {
 	d.endAll()
 	d.aim(time.Time{})
 	proxies := d.someProxies()
 	d.note("kill -9 of all masters and of %d proxies", len(proxies))
 	for _, master := range d.campaign.Masters {
-		master.Crash()
+		master.Kill()
 	}
 	for _, p := range proxies {
 		p.Proc.Kill()

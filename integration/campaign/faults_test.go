@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"redlock-proxy/integration/fault"
 	"redlock-proxy/integration/history"
 	"redlock-proxy/integration/rig"
 )
@@ -170,25 +171,25 @@ func names(masters []int) string {
 
 // campaignFaults are all faults.
 var campaignFaults = []campaignFault{
-	{"kill -9", killMinority},
-	{"kill all", killAll},
-	{"flush all", flushAll},
-	{"stop masters", stopMasters},
-	{"flush", flushMasters},
+	{fault.Forget, forgetMinority},
+	{fault.Forget + " all", forgetAll},
+	{fault.Flush + " all", flushAll},
+	{fault.Pause, pauseMasters},
+	{fault.Flush, flushMasters},
 	{"aimed amnesia", aimAmnesia},
-	{"clock jump", jumpOneClock},
-	{"clocks jump together", jumpManyClocks},
-	{"rights", takeRights},
+	{fault.Jump, jumpOneClock},
+	{fault.Jump + " together", jumpManyClocks},
+	{fault.Refuse, takeRights},
 	{"no replicas", withoutReplicas},
-	{"far master", farMaster},
-	{"cut links", cutSomeLinks},
-	{"slow links", slowSomeLinks},
-	{"reload", reloadProxy},
-	{"kill proxy", killProxy},
-	{"stop proxy", stopProxy},
+	{fault.Slow + " master", slowMaster},
+	{fault.Cut, cutSomeLinks},
+	{fault.Slow, slowSomeLinks},
+	{"reload" + fault.Proxy, reloadProxy},
+	{fault.Kill + fault.Proxy, killProxy},
+	{fault.Pause + fault.Proxy, pauseProxy},
 }
 
-func stopMasters(d *director) (func(), time.Duration, bool) {
+func pauseMasters(d *director) (func(), time.Duration, bool) {
 	masters, unclaim, ok := d.claim(1 + d.random.IntN(rig.MasterCount/2+1))
 	if !ok {
 		return nil, 0, false
@@ -264,7 +265,7 @@ func killProxy(d *director) (func(), time.Duration, bool) {
 	}, rig.Between(d.random, 0, 500*time.Millisecond), true
 }
 
-func stopProxy(d *director) (func(), time.Duration, bool) {
+func pauseProxy(d *director) (func(), time.Duration, bool) {
 	proxy, unclaim, ok := d.claimProxy()
 	if !ok {
 		return nil, 0, false

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/fault"
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
 )
@@ -27,7 +28,7 @@ var unchecked = rig.Change{
 func TestCampaignFindsUncheckedMasters(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "redlock-proxy-unchecked")
 	rig.BuildChanged(t, binary, unchecked)
-	decks := map[string][]campaignFault{"all masters": {{"kill all", killAll}}}
+	decks := map[string][]campaignFault{"all masters": {{fault.Forget + " all", forgetAll}}}
 	for _, how := range amnesias {
 		decks[how.name] = []campaignFault{{how.name, aimedAmnesia(how)}}
 	}

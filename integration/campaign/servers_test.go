@@ -134,9 +134,9 @@ func withoutReplicas(d *director) (func(), time.Duration, bool) {
 	}, rig.Between(d.random, 50*time.Millisecond, 2*time.Second), true
 }
 
-// farMaster makes one master slow for every proxy for a while, so that its votes arrive after
+// slowMaster makes one master slow for every proxy for a while, so that its votes arrive after
 // the verdict.
-func farMaster(d *director) (func(), time.Duration, bool) {
+func slowMaster(d *director) (func(), time.Duration, bool) {
 	master := d.random.IntN(rig.MasterCount)
 	for _, links := range d.campaign.links {
 		if d.claimed[links[master]] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/integration/fault"
 	"redlock-proxy/integration/rig"
 )
 
@@ -16,25 +17,25 @@ type soakFault struct {
 // soakFaults strike one at a time. Between any two of them there is a quorum.
 func soakFaults() []soakFault {
 	return []soakFault{
-		{"a master is killed and comes back empty", func(s *soak) {
+		{fault.Forget, func(s *soak) {
 			master := s.Masters[s.random.IntN(rig.MasterCount)]
-			master.Crash()
+			master.Kill()
 			s.rest(0, time.Second)
 			master.Start(s.t)
 		}},
-		{"a master hangs", func(s *soak) {
+		{fault.Pause, func(s *soak) {
 			master := s.Masters[s.random.IntN(rig.MasterCount)]
 			master.Pause()
 			s.rest(100*time.Millisecond, 1500*time.Millisecond)
 			master.Resume()
 		}},
-		{"a master is flushed", func(s *soak) {
+		{fault.Flush, func(s *soak) {
 			s.operate(s.Masters[s.random.IntN(rig.MasterCount)], "FLUSHALL")
 		}},
-		{"a master drops its connections", func(s *soak) {
+		{fault.Cut, func(s *soak) {
 			s.operate(s.Masters[s.random.IntN(rig.MasterCount)], "CLIENT", "KILL", "TYPE", "normal")
 		}},
-		{"three masters hang", func(s *soak) {
+		{fault.Pause + " three", func(s *soak) {
 			for _, master := range s.Masters[:rig.Quorum] {
 				master.Pause()
 			}
@@ -43,17 +44,17 @@ func soakFaults() []soakFault {
 				master.Resume()
 			}
 		}},
-		{"the upstream is restarted", func(s *soak) {
-			s.Upstream.Crash()
+		{fault.Forget + fault.Upstream, func(s *soak) {
+			s.Upstream.Kill()
 			s.rest(0, 300*time.Millisecond)
 			s.Upstream.Start(s.t)
 		}},
-		{"the upstream hangs", func(s *soak) {
+		{fault.Pause + fault.Upstream, func(s *soak) {
 			s.Upstream.Pause()
 			s.rest(100*time.Millisecond, 500*time.Millisecond)
 			s.Upstream.Resume()
 		}},
-		{"the upstream drops its connections", func(s *soak) {
+		{fault.Cut + fault.Upstream, func(s *soak) {
 			s.operate(s.Upstream, "CLIENT", "KILL", "TYPE", "normal")
 		}},
 		{"the lock rules are changed and changed back", func(s *soak) {

@@ -182,7 +182,7 @@ func TestPHPHearsOfADeadUpstream(t *testing.T) {
 	t.Parallel()
 	rig.Need(t, rig.PHP, rig.Phpredis)
 	c := rig.StartCluster(t, rig.Options{})
-	c.Upstream.Crash()
+	c.Upstream.Kill()
 	const script = `
 $redis = new Redis();
 $redis->connect('127.0.0.1', (int) $argv[1]);

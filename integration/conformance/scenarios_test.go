@@ -226,7 +226,7 @@ func (s *conformanceRun) survivesTwoMasters() {
 	}
 	killed := s.cluster.Masters[rig.Quorum:]
 	for _, master := range killed {
-		master.Crash()
+		master.Kill()
 	}
 	s.says(s.second, "no", "acquire", s.lock, conformanceTTL)
 	s.sees(s.first, "yes", "mine", s.lock)
@@ -263,7 +263,7 @@ func (s *conformanceRun) losesQuorum() {
 	}
 	killed := s.cluster.Masters[:rig.Quorum]
 	for _, master := range killed {
-		master.Crash()
+		master.Kill()
 	}
 	s.vote(rig.MasterCount - rig.Quorum)
 	s.cannotTell(s.first, "acquire", s.lock, conformanceTTL)

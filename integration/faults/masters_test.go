@@ -18,8 +18,8 @@ func TestTwoOfFiveMastersDead(t *testing.T) {
 	client := c.Proxy.Client(t)
 	rig.MustAcquire(t, client, "lock:before", "token-before-the-crash", rig.LongTTL)
 	c.WaitHeld(t, "lock:before", "token-before-the-crash")
-	c.Masters[0].Crash()
-	c.Masters[3].Crash()
+	c.Masters[0].Kill()
+	c.Masters[3].Kill()
 	for i := range 20 {
 		key, token := fmt.Sprintf("lock:%d", i), fmt.Sprintf("token-number-%08d", i)
 		rig.MustAcquire(t, client, key, token, rig.LongTTL)
@@ -50,7 +50,7 @@ func TestThreeOfFiveMastersDead(t *testing.T) {
 	rig.MustAcquire(t, client, "lock:kept", "token-before-the-crash", rig.LongTTL)
 	c.WaitHeld(t, "lock:kept", "token-before-the-crash")
 	for _, i := range []int{0, 2, 4} {
-		c.Masters[i].Crash()
+		c.Masters[i].Kill()
 	}
 	ctx := t.Context()
 	for _, command := range [][]any{
@@ -197,7 +197,7 @@ func TestMasterComesBack(t *testing.T) {
 	c := rig.StartCluster(t, rig.Options{})
 	client := c.Proxy.Client(t)
 	rig.MustAcquire(t, client, "lock:one", "token-number-00000001", rig.LongTTL)
-	c.Masters[1].Crash()
+	c.Masters[1].Kill()
 	rig.MustRelease(t, client, "lock:one", "token-number-00000001")
 	c.Masters[1].Start(t)
 	rig.WaitFor(t, "the master is used again", func() error {
@@ -217,7 +217,7 @@ func TestMasterComesBack(t *testing.T) {
 func TestUpstreamDown(t *testing.T) {
 	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{})
-	c.Upstream.Crash()
+	c.Upstream.Kill()
 	client := c.Proxy.Client(t)
 	rig.MustAcquire(t, client, "lock:alone", "token-without-upstream", rig.LongTTL)
 	rig.MustRelease(t, client, "lock:alone", "token-without-upstream")

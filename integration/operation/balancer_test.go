@@ -92,7 +92,7 @@ func TestBalancerKeepsTheUpstream(t *testing.T) {
 	rig.WaitFor(t, "the first proxy is back", first.Ready)
 
 	for _, master := range c.Masters[:3] {
-		master.Crash()
+		master.Kill()
 	}
 	for _, p := range []*rig.Proxy{first, second} {
 		for _, master := range c.Masters[:3] {

@@ -44,7 +44,7 @@ func TestConsoleInRedisCLI(t *testing.T) {
 		shown := rig.RedisCLI("-p", fmt.Sprint(c.Proxy.Port), "-3", "--json", "REDLOCK", "WHY", "lock:order:7")
 		return settled(shown, 4)
 	})
-	c.Masters[4].Crash()
+	c.Masters[4].Kill()
 	c.Proxy.WaitState(t, c.Masters[4], "unreachable")
 	rig.WaitFor(t, "the client waits", func() error {
 		if shown := rig.RedisCLI("-p", fmt.Sprint(c.Proxy.Port), "REDLOCK", "CLIENTS"); !strings.Contains(shown, "blpop") {

@@ -176,7 +176,7 @@ func TestADeadUpstreamIsShown(t *testing.T) {
 		}
 	}
 	says(awaits("1"), false)
-	c.Upstream.Crash()
+	c.Upstream.Kill()
 	says(awaits("0"), true)
 	begun := time.Now()
 	for range 300 {
@@ -194,7 +194,7 @@ func TestADeadUpstreamIsShown(t *testing.T) {
 	if log := c.Proxy.Proc.Log.String(); strings.Count(log, `msg="the upstream cannot be used`) != 1 || strings.Count(log, `msg="the upstream can be used again"`) != 1 {
 		t.Errorf("the log has\n%s", log)
 	}
-	c.Masters[4].Crash()
+	c.Masters[4].Kill()
 	c.Proxy.WaitState(t, c.Masters[4], "unreachable")
 	line := fmt.Sprintf(`msg="lock master unreachable; releases for it are queued" master=%s state=unreachable reason="it is not connected: connection refused"`, c.Masters[4].Addr())
 	rig.WaitFor(t, "a killed master is logged", func() error {

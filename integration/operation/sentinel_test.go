@@ -165,7 +165,7 @@ func TestSentinelUpstream(t *testing.T) {
 			}
 		})
 	}
-	g.master.Crash()
+	g.master.Kill()
 	if rest := idle.ExpectEnd(t); len(rest) > 0 {
 		t.Errorf("a client of the old master got %q", rest)
 	}
@@ -295,7 +295,7 @@ func TestSentinelLockMaster(t *testing.T) {
 		}
 		return nil
 	})
-	g.master.Crash()
+	g.master.Kill()
 	g.replica.Resume()
 	rig.MustAcquire(t, client, "lock:meanwhile", "token-of-another", ttl)
 	rig.MustRelease(t, client, "lock:meanwhile", "token-of-another")
@@ -311,8 +311,8 @@ func TestSentinelLockMaster(t *testing.T) {
 		t.Error("the log does not say that the group may have forgotten locks")
 	}
 
-	c.Masters[0].Crash()
-	c.Masters[1].Crash()
+	c.Masters[0].Kill()
+	c.Masters[1].Kill()
 	if ok, err := rig.Acquire(t.Context(), client, "lock:held", "token-of-a-second", ttl); ok || !rig.NoQuorum(err) {
 		t.Errorf("a lock that is held: %v %v, want QUORUMLOST", ok, err)
 	}

@@ -111,7 +111,7 @@ func TestSentinelSplit(t *testing.T) {
 	await(first, cutOff.label(), "rejected")
 
 	// Each proxy sees the other's lock, even with one common master gone.
-	c.Masters[0].Crash()
+	c.Masters[0].Kill()
 	rig.MustAcquire(t, second.Client(t), "lock:a", "token-of-the-second", rig.LongTTL)
 	if ok, err := rig.Acquire(t.Context(), first.Client(t), "lock:a", "token-of-the-first", rig.LongTTL); ok || !rig.NoQuorum(err) {
 		t.Errorf("a lock that the second proxy granted: %v %v, want QUORUMLOST", ok, err)

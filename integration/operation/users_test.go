@@ -133,7 +133,7 @@ func TestUsersOfTheUpstream(t *testing.T) {
 	expect(admin, "token", "GET", "lock:a")
 	c.WaitHeld(t, "lock:a", "token")
 
-	upstream.Crash()
+	upstream.Kill()
 	expect(billing, "1", "DEL", "lock:a")
 	expect(hello, "OK", "SET", "lock:b", "token", "NX", "PX", "60000")
 	expect(billing, "NOUPSTREAM", "GET", "bill:1")

@@ -100,7 +100,7 @@ func TestTwoVersionsRunTogether(t *testing.T) {
 	}
 	r.goesOn(t)
 	third := r.cluster.Masters[2]
-	third.Crash()
+	third.Kill()
 	third.Start(t)
 	for _, p := range r.proxies {
 		p.WaitState(t, third, "voting")

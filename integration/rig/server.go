@@ -86,8 +86,8 @@ func (r *Server) Launch(t testing.TB) {
 func (r *Server) Pause()  { r.Proc.Signal(syscall.SIGSTOP) }
 func (r *Server) Resume() { r.Proc.Signal(syscall.SIGCONT) }
 
-// Crash kills the server without a clean shutdown. Its contents are lost.
-func (r *Server) Crash() { r.Proc.Kill() }
+// Kill kills the server without a clean shutdown. Its contents are lost.
+func (r *Server) Kill() { r.Proc.Kill() }
 
 // Value returns the value of a string key, and whether the key exists.
 func (r *Server) Value(t testing.TB, key string) (string, bool) {

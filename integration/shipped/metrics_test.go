@@ -88,7 +88,7 @@ func metricsOfAnEventfulLife(t *testing.T) shownMetrics {
 		t.Fatal(err)
 	}
 	rig.MustRelease(t, client, "lock:released", "token-of-the-first-client")
-	c.Masters[0].Crash()
+	c.Masters[0].Kill()
 	p.WaitState(t, c.Masters[0], "unreachable")
 	other.WaitState(t, c.Masters[0], "unreachable")
 	c.Masters[0].Start(t)
@@ -105,7 +105,7 @@ func metricsOfAnEventfulLife(t *testing.T) shownMetrics {
 		t.Errorf("%d proxies counted the quarantine as theirs, want one", noted)
 	}
 	for _, master := range c.Masters[1:4] {
-		master.Crash()
+		master.Kill()
 	}
 	rig.WaitFor(t, "locks cannot be decided", func() error {
 		if err := client.Get(t.Context(), "lock:held").Err(); !rig.NoQuorum(err) {

@@ -51,7 +51,7 @@ func TestUpstreamDiesInTheMiddle(t *testing.T) {
 		return nil
 	})
 
-	c.Upstream.Crash()
+	c.Upstream.Kill()
 	rest := reader.ExpectEnd(t)
 	if got := append(begun, rest...); len(got) >= len(reply) || !strings.HasPrefix(reply, string(got)) {
 		t.Errorf("the reader got %d bytes, which do not begin the reply of %d bytes", len(got), len(reply))
@@ -169,7 +169,7 @@ func TestUpstreamTellsItsState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	upstream.Crash()
+	upstream.Kill()
 	upstream.Launch(t)
 	const loading = "-LOADING Redis is loading the dataset in memory\r\n"
 	rig.WaitFor(t, "it loads", func() error {

@@ -203,8 +203,8 @@ func TestWakeUpsWithMastersAway(t *testing.T) {
 		}
 	}
 	releases("with all")
-	c.Masters[0].Crash()
-	c.Masters[3].Crash()
+	c.Masters[0].Kill()
+	c.Masters[3].Kill()
 	releases("with three of five")
 	c.Masters[0].Start(t)
 	c.Masters[3].Start(t)
@@ -219,7 +219,7 @@ func TestSubscribersAreToldOfGaps(t *testing.T) {
 	waiter := c.Proxy.Talk(t, 2)
 	waiter.Ask("subscribe lock:gap 1", "SUBSCRIBE", "lock:gap")
 	for _, master := range c.Masters[:rig.Quorum] {
-		master.Crash()
+		master.Kill()
 	}
 	for _, master := range c.Masters[:rig.Quorum] {
 		master.Start(t)
@@ -234,7 +234,7 @@ func TestSubscribersAreToldOfGaps(t *testing.T) {
 func TestWaitingWithoutTheUpstream(t *testing.T) {
 	t.Parallel()
 	c := rig.StartServers(t)
-	c.Upstream.Crash()
+	c.Upstream.Kill()
 	c.Proxy = c.AddProxy(t, rig.Options{Rules: ruleOfLocks})
 	other := c.AddProxy(t, rig.Options{Rules: ruleOfLocks})
 	const key = "lock:alone"

@@ -1,0 +1,35 @@
+// Package fault names what goes wrong in tests. A fault has the same name in the timelines and the simulation of
+// redlock, in the scripts and the model of its roster, and in the campaign and the soak. Whoever adds a fault adds its name here:
+//
+//	name     what happens                                     toy master or its link      real server (rig)
+//	pause    the process stands still; what is sent waits     fakeMaster.pause, resume    Server.Pause, Resume: SIGSTOP
+//	kill     the process ends, and nobody listens             fakeMaster.kill             Server.Kill: SIGKILL
+//	restart  it ends, and begins again with its keys          fakeMaster.restart(true)
+//	forget   it ends, and begins again empty                  fakeMaster.restart(false)   Server.Kill, Start
+//	flush    all its keys are deleted                         fakeMaster.flush            FLUSHALL, FLUSHDB
+//	jump     its clock is set                                 fakeMaster.jump             Clock.Set: libfaketime
+//	refuse   every command on keys gets an error              fakeMaster.refuse           ACL SETUSER
+//	cut      connections break                                link.cut                    Link.Cut, SetDown
+//	mute     the network swallows everything without an error link.mute, unmute
+//	slow     bytes take longer                                link.setDelay               Link.Delay
+//
+// Without more words, a fault strikes masters. Other faults of the same kind say whom: "pause proxy".
+package fault
+
+// The names.
+const (
+	Pause   = "pause"
+	Kill    = "kill"
+	Restart = "restart"
+	Forget  = "forget"
+	Flush   = "flush"
+	Jump    = "jump"
+	Refuse  = "refuse"
+	Cut     = "cut"
+	Mute    = "mute"
+	Slow    = "slow"
+
+	// Proxy and Upstream say that a fault strikes one of these.
+	Proxy    = " proxy"
+	Upstream = " upstream"
+)
