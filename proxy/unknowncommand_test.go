@@ -34,6 +34,26 @@ func TestUnknownCommandIsWordedAsByRedis(t *testing.T) {
 	}
 }
 
+// An upstream that offers CLIENT MAINT_NOTIFICATIONS could lead a client past the proxy, so it never gets that.
+func TestMaintenanceIsNotForwarded(t *testing.T) {
+	redis, sent := proxytest.StartRedis(t), &recorder{}
+	client := startTestProxy(t, redis, sent.configure, func(c *testConfig) {
+		subcommand := []any{"client|maint_notifications", int64(-3), []any{}, int64(0), int64(0), int64(0), []any{}, []any{}, []any{}, []any{}}
+		table, err := route.Builtin().With([]any{[]any{"client", int64(-2), []any{}, int64(0), int64(0), int64(0), []any{}, []any{}, []any{}, []any{subcommand}}})
+		if err != nil || table.Lookup(proxytest.Words("CLIENT MAINT_NOTIFICATIONS ON")) == nil {
+			t.Fatal(err)
+		}
+		c.Router = c.Router.WithTable(table)
+	}).dial(t)
+	want := string(wire.ErrUnknownSubcommand(proxytest.Words("CLIENT MAINT_NOTIFICATIONS ON")))
+	for _, before := range []string{"", "GET a\r\n"} {
+		client.ask(before+"CLIENT MAINT_NOTIFICATIONS ON\r\n", strings.Repeat("$-1\r\n", len(before)/len("GET a\r\n"))+want)
+	}
+	if text := sent.take(); strings.Contains(text, "MAINT") {
+		t.Errorf("the upstream got %q", text)
+	}
+}
+
 // A command that the proxy does not know may have keys anywhere. So none that names a lock key reaches
 // the upstream. If the upstream has told its commands, the client hears what Redis says of an unknown one.
 func TestUnknownCommandOnALockKey(t *testing.T) {

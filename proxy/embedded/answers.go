@@ -28,7 +28,7 @@ type answers struct {
 	server *mini.Server
 
 	mu      sync.Mutex
-	inMulti map[*peer]bool // has the connections that have sent MULTI or EXEC; true: between them
+	inMulti map[*peer]bool // has the connections that have sent MULTI; true: they are in a transaction
 }
 
 // answer replies to a command, or returns false if miniredis must. Inside MULTI that replies to all
@@ -69,14 +69,17 @@ func (a *answers) answer(peer *peer, command string, args ...string) bool {
 func (a *answers) noteMulti(peer *peer, begins bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, known := a.inMulti[peer]; !known {
+	switch _, known := a.inMulti[peer]; {
+	case known:
+		a.inMulti[peer] = begins
+	case begins: // not for an EXEC that begins nothing: inScript sends these on peers that never disconnect
+		a.inMulti[peer] = true
 		peer.OnDisconnect(func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			delete(a.inMulti, peer)
 		})
 	}
-	a.inMulti[peer] = begins
 }
 
 func (a *answers) isInMulti(peer *peer) bool {

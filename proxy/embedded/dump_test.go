@@ -119,6 +119,22 @@ func TestEmbeddedPayloadsAreRedisOnes(t *testing.T) {
 	}
 }
 
+// DUMP and RESTORE leave nothing behind.
+func TestEmbeddedDumpForgets(t *testing.T) {
+	server := startTestEmbedded(t)
+	client := embeddedTestClient(t, server, 2)
+	done(t, client, "SET", "k", "v")
+	for range 10 {
+		dump := done(t, client, "DUMP", "k")
+		done(t, client, "RESTORE", "k", "0", dump, "REPLACE")
+	}
+	server.answers.mu.Lock()
+	defer server.answers.mu.Unlock()
+	if n := len(server.answers.inMulti); n > 0 {
+		t.Errorf("%d connections are remembered", n)
+	}
+}
+
 // RESTORE has Redis's options, and refuses what Redis refuses.
 func TestEmbeddedRestoreOptions(t *testing.T) {
 	ctx := t.Context()

@@ -11,8 +11,9 @@ import (
 
 // Server is one embedded server. It runs from Start to Close.
 type Server struct {
-	name string
-	mini *miniredis.Miniredis
+	name    string
+	mini    *miniredis.Miniredis
+	answers *answers
 }
 
 // Start starts a server. name is for messages to people. The caller must close the
@@ -30,7 +31,7 @@ func Start(name string) (*Server, error) {
 	rand.Read(id[:])
 	answers := &answers{info: infoOf(hex.EncodeToString(id[:]), mini.Port()), server: mini.Server(), inMulti: map[*peer]bool{}}
 	mini.Server().SetPreHook(answers.answer)
-	return &Server{name: name, mini: mini}, nil
+	return &Server{name: name, mini: mini, answers: answers}, nil
 }
 
 // Name returns the name that was given to Start.

@@ -113,6 +113,8 @@ func (h *Handler) performByName(name string, cmd wire.Command, to route.Route, s
 		}
 	}
 	switch {
+	case !to.Ordinary && route.AsksForMaintenance(cmd.Args): // also if the upstream has told of it
+		h.replyUnlessRestricted("client", cmd.Args, wire.ErrUnknownSubcommand(cmd.Args))
 	case to.Plane == route.Locks:
 		h.performOnLocks(name, cmd.Args, to)
 	case to.Plane == route.Split:
@@ -121,8 +123,6 @@ func (h *Handler) performByName(name string, cmd wire.Command, to route.Route, s
 		h.replyUnlessRestricted(name, cmd.Args, wire.ErrCrossLock)
 	case to.Spec.Is(route.Subscription):
 		h.performSubscription(name, cmd)
-	case to.Spec == nil && route.AsksForMaintenance(cmd.Args):
-		h.replyUnlessRestricted("client", cmd.Args, wire.ErrUnknownSubcommand(cmd.Args))
 	case to.Spec == nil && wire.IsForgedRequest(cmd.Args[0]):
 		h.End(session.ForgedRequest)
 	case (name == "cluster" || strings.HasPrefix(name, "cluster|")) && h.TryOpen() != "":
