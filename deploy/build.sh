@@ -9,7 +9,7 @@
 #              MAINTAINER="Name <address>" is who packages it)
 #   image      redlock-proxy:VERSION, with docker or buildah
 #
-# The same sources, commit and Go give the same files.
+# The same sources, commit and Go give the same files, but for the time in the SBOM.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -29,6 +29,7 @@ import (
 // sections run in this order. Each starts its own servers.
 var sections = []section{
 	{"cycles", measureCycles},
+	{"plain", measurePlain},
 	{"oneconnection", measureOneConnection},
 	{"set-size", measureSetSizes},
 	{"cpu", measureCPU},

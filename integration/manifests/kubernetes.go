@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
@@ -24,7 +25,12 @@ type objects struct {
 	services []core.Service
 	budgets  []policy.PodDisruptionBudget
 	policies []networking.NetworkPolicy
-	settings map[string]core.ConfigMap
+	settings map[string]bool // ConfigMaps and Secrets, by kind and name
+	monitors []monitoring.PodMonitor
+}
+
+func newObjects() objects {
+	return objects{pods: map[string]core.PodTemplateSpec{}, owned: map[string]*meta.LabelSelector{}, settings: map[string]bool{}}
 }
 
 var separator = regexp.MustCompile(`(?m)^---\n`)
@@ -32,7 +38,7 @@ var separator = regexp.MustCompile(`(?m)^---\n`)
 // judgeKubernetes decodes the objects strictly and follows every reference between them:
 // selectors, names of ports, of volumes and of ConfigMaps.
 func judgeKubernetes(files []string) (wrong []string) {
-	all := objects{pods: map[string]core.PodTemplateSpec{}, owned: map[string]*meta.LabelSelector{}, settings: map[string]core.ConfigMap{}}
+	all := newObjects()
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -86,8 +92,20 @@ func (o *objects) add(document []byte) error {
 	case "v1 ConfigMap":
 		var settings core.ConfigMap
 		err := strictly(&settings)
-		o.settings[settings.Name] = settings
+		o.settings["ConfigMap "+settings.Name] = true
 		return err
+	case "v1 Secret":
+		var settings core.Secret
+		err := strictly(&settings)
+		o.settings["Secret "+settings.Name] = true
+		return err
+	case "monitoring.coreos.com/v1 PodMonitor":
+		var monitor monitoring.PodMonitor
+		err := strictly(&monitor)
+		o.monitors = append(o.monitors, monitor)
+		return err
+	case "monitoring.coreos.com/v1 PrometheusRule":
+		return strictly(&monitoring.PrometheusRule{})
 	}
 	return fmt.Errorf("%s %s is not known here", kind.APIVersion, kind.Kind)
 }
@@ -118,6 +136,19 @@ func (o *objects) judge() (wrong []string) {
 	for _, budget := range o.budgets {
 		if len(o.chosen(budget.Spec.Selector)) == 0 {
 			complain("disruption budget %s selects no pod", budget.Name)
+		}
+	}
+	for _, monitor := range o.monitors {
+		chosen := o.chosen(&monitor.Spec.Selector)
+		if len(chosen) == 0 {
+			complain("pod monitor %s selects no pod", monitor.Name)
+		}
+		for _, endpoint := range monitor.Spec.PodMetricsEndpoints {
+			for _, pod := range chosen {
+				if endpoint.Port == nil || !hasPort(pod.Spec, intstr.FromString(*endpoint.Port)) {
+					complain("pod monitor %s: no pod has its port", monitor.Name)
+				}
+			}
 		}
 	}
 	for _, rule := range o.policies {
@@ -193,9 +224,12 @@ func (o *objects) judgePod(pod core.PodSpec) (wrong []string) {
 	for _, volume := range pod.Volumes {
 		volumes[volume.Name] = true
 		if volume.ConfigMap != nil {
-			if _, there := o.settings[volume.ConfigMap.Name]; !there {
+			if !o.settings["ConfigMap "+volume.ConfigMap.Name] {
 				complain("there is no ConfigMap %s", volume.ConfigMap.Name)
 			}
+		}
+		if volume.Secret != nil && !o.settings["Secret "+volume.Secret.SecretName] {
+			complain("there is no Secret %s", volume.Secret.SecretName)
 		}
 	}
 	for _, container := range containers(pod) {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"redlock-proxy/integration/rig"
@@ -21,17 +22,31 @@ const (
 	kubernetesDir = "../deploy/kubernetes/"
 )
 
-// TestDeploymentFilesAreAccepted: Kubernetes's own types and docker compose's own loader
-// accept the files, and every reference in them leads somewhere. The test needs the Go
-// modules of both, which integration/manifests names.
-func TestDeploymentFilesAreAccepted(t *testing.T) {
-	t.Parallel()
+var building sync.Mutex
+
+// judgeOfManifests builds the program of integration/manifests, which needs modules of its own, and
+// returns its path.
+func judgeOfManifests(t *testing.T) string {
+	t.Helper()
 	judge := filepath.Join(rig.Scratch, "redlock-manifests")
+	building.Lock()
+	defer building.Unlock()
+	if _, err := os.Stat(judge); err == nil {
+		return judge
+	}
 	build := exec.Command("go", "build", "-o", judge, ".")
 	build.Dir = "manifests"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building redlock-manifests: %v\n%s", err, out)
 	}
+	return judge
+}
+
+// TestDeploymentFilesAreAccepted: Kubernetes's own types and docker compose's own loader
+// accept the files, and every reference in them leads somewhere.
+func TestDeploymentFilesAreAccepted(t *testing.T) {
+	t.Parallel()
+	judge := judgeOfManifests(t)
 	masters, proxy, sidecar := kubernetesDir+"masters.yaml", kubernetesDir+"proxy.yaml", kubernetesDir+"sidecar.yaml"
 	for _, args := range [][]string{
 		{"compose", composeFile}, {"kubernetes", masters, proxy}, {"kubernetes", masters, sidecar}, {"kubernetes", masters, proxy, sidecar},
