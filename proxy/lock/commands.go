@@ -11,48 +11,47 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// set carries out SET, SETEX and PSETEX. reply is the parser's error, or empty.
-func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.Error) answer {
+// set carries out SET, SETEX and PSETEX. refusal is the parser's error, or empty.
+func (p *Plane) set(ctx context.Context, call Command, o options, refusal wire.Error) answer {
 	// Without agreement each try would delete the lock of whoever took it meanwhile.
-	c.over = c.over || reply == "" && c.ends() && !c.onlyAbsent
-	switch {
-	case c.onlyAbsent && !c.conditional:
-		if reply != "" {
-			return rejection(redlock.KindAcquire, reply)
-		}
-		if c.over {
+	over := o.over || refusal == "" && o.ends() && !o.onlyAbsent
+	if o.onlyAbsent && !o.conditional {
+		switch {
+		case refusal != "":
+			return rejection(redlock.KindAcquire, refusal)
+		case over:
 			loop.FromContext(ctx).Leave()
-			return p.acquireInThePast(ctx, call, c)
+			return p.acquireInThePast(ctx, call, o)
 		}
-		return p.acquire(ctx, call, c, readsStatus)
+		return p.acquire(ctx, call, o, readsStatus)
 	}
 	loop.FromContext(ctx).Leave() // the others have several ballots
 	switch {
-	case c.get && !c.conditional:
-		if reply != "" {
-			return rejection(redlock.KindSwap, reply)
-		}
-		if c.over {
+	case o.get && !o.conditional:
+		switch {
+		case refusal != "":
+			return rejection(redlock.KindSwap, refusal)
+		case over:
 			return p.release(ctx, call, readsValue)
 		}
-		return p.swap(ctx, call, c)
-	case reply != "":
-		return rejection(redlock.KindRun, reply)
-	case c.over && !c.conditional:
+		return p.swap(ctx, call, o)
+	case refusal != "":
+		return rejection(redlock.KindRun, refusal)
+	case over && !o.conditional:
 		// Redis writes the key and deletes it at once, which releases the lock. The
 		// masters never see the command, because it would erase the votes of a
 		// client that is just acquiring.
-		if c.onlyPresent {
+		if o.onlyPresent {
 			return p.release(ctx, call, readsStatus)
 		}
 		return p.release(ctx, call, readsOK)
 	}
-	return p.run(ctx, call, c.relative(call.Args))
+	return p.run(ctx, call, o)
 }
 
 // acquire carries out SETNX, and SET NX with or without GET.
-func (p *Plane) acquire(ctx context.Context, call Command, c setCommand, reads wording) answer {
-	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: c.lives(call), Get: c.get}
+func (p *Plane) acquire(ctx context.Context, call Command, o options, reads wording) answer {
+	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: o.lives(call), Get: o.get}
 	if call.mayWait() && (request.TTL == 0 || request.TTL >= shortestInLine) {
 		return p.acquireInLine(ctx, request, call.Route.Rule, reads)
 	}
@@ -78,19 +77,17 @@ func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads
 
 // lives is the time to live of the command's lock: the command's own, or else the rule's
 // default_ttl. 0 means for ever, or with KEEPTTL as long as before.
-func (c setCommand) lives(call Command) time.Duration {
-	if c.ttl == 0 && (c.onlyAbsent || !c.keepTTL) {
-		if rule := call.Route.Rule; rule != nil {
-			return rule.DefaultTTL
-		}
+func (o options) lives(call Command) time.Duration {
+	if rule := call.Route.Rule; rule != nil && o.ttl == 0 && (o.onlyAbsent || !o.keepTTL) {
+		return rule.DefaultTTL
 	}
-	return lockTTL(c.ttl)
+	return lockTTL(o.ttl)
 }
 
 // acquireInThePast carries out SET NX with a time that has passed. A single Redis
 // refuses it if the key exists. Otherwise it answers OK and leaves no key.
-func (p *Plane) acquireInThePast(ctx context.Context, call Command, c setCommand) answer {
-	if c.get {
+func (p *Plane) acquireInThePast(ctx context.Context, call Command, with options) answer {
+	if with.get {
 		return answer{kind: redlock.KindRead, outcome: p.Locker.Get(ctx, call.DB, call.Args[1]), reads: readsValue}
 	}
 	o := p.Locker.Exists(ctx, call.DB, call.Args[1])
@@ -104,16 +101,16 @@ func (p *Plane) acquireInThePast(ctx context.Context, call Command, c setCommand
 }
 
 // swap carries out GETSET, and SET GET without NX, as an examined run.
-func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
-	args, ttl := c.relative(call.Args), c.lives(call)
-	if c.ttl == 0 && ttl > 0 { // the rule's default_ttl
-		args = [][]byte{[]byte("SET"), call.Args[1], call.Args[2], []byte("GET"), []byte("PX"), strconv.AppendInt(nil, ttl.Milliseconds(), 10)}
-		if c.onlyPresent {
-			args = append(args, []byte("XX"))
+func (p *Plane) swap(ctx context.Context, call Command, o options) answer {
+	ttl := o.lives(call)
+	if o.ttl == 0 && ttl > 0 { // the rule's default_ttl
+		call.Args = [][]byte{[]byte("SET"), call.Args[1], call.Args[2], []byte("GET"), []byte("PX"), strconv.AppendInt(nil, ttl.Milliseconds(), 10)}
+		if o.onlyPresent {
+			call.Args = append(call.Args, []byte("XX"))
 		}
 	}
-	a := p.run(ctx, call, args)
-	a.kind, a.ttl, a.keepsTTL = redlock.KindSwap, ttl, c.keepTTL
+	a := p.run(ctx, call, o)
+	a.kind, a.ttl, a.keepsTTL = redlock.KindSwap, ttl, o.keepTTL
 	return a
 }
 
@@ -127,27 +124,28 @@ func (p *Plane) release(ctx context.Context, call Command, reads wording) answer
 	return answer{kind: redlock.KindRelease, outcome: o, reads: reads}
 }
 
-// expire carries out the EXPIRE family. reply is the parser's error, or empty.
-func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply wire.Error) answer {
+// expire carries out the EXPIRE family. refusal is the parser's error, or empty.
+func (p *Plane) expire(ctx context.Context, call Command, o options, refusal wire.Error) answer {
 	switch {
-	case reply != "":
-		return rejection(redlock.KindExtend, reply)
-	case c.bothXXLT || c.ttl < shortestKept && c.condition != "":
-		return p.run(ctx, call, c.relative(call.Args))
-	case c.ttl < shortestKept: // else votes of a client that is just acquiring would end
+	case refusal != "":
+		return rejection(redlock.KindExtend, refusal)
+	case o.bothXXLT || o.ends() && o.expires != "":
+		return p.run(ctx, call, o)
+	case o.ends(): // else votes of a client that is just acquiring would end
 		return p.release(ctx, call, readsOne)
 	}
-	o := p.Locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
-	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne, ttl: lockTTL(c.ttl)}
+	ttl := lockTTL(o.ttl)
+	outcome := p.Locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: ttl, Condition: o.expires})
+	return answer{kind: redlock.KindExtend, outcome: outcome, reads: readsOne, ttl: ttl}
 }
 
 // run has the masters run any other command as an examined run.
-func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
+func (p *Plane) run(ctx context.Context, call Command, o options) answer {
 	request := p.runRequest(call)
-	request.Args, request.Deletes = args, call.deletes(time.Now())
+	request.Args, request.Deletes = o.relative(call.Args), call.deletes(o)
 	if call.Route.Spec.Blocking() {
-		o := p.runBlocking(ctx, request)
-		return answer{kind: redlock.KindRun, outcome: o, reads: readsReply, ttl: o.Lives}
+		outcome := p.runBlocking(ctx, request)
+		return answer{kind: redlock.KindRun, outcome: outcome, reads: readsReply, ttl: outcome.Lives}
 	}
 	return p.examine(ctx, request, call.Leases)
 }

@@ -7,7 +7,7 @@
 // # One command
 //
 // Plane.Do chooses the request by the command's name (decide in plane.go). Commands
-// with a request of their own are parsed as Redis parses them (set.go, expire.go) and
+// with a request of their own are parsed as Redis parses them (options.go) and
 // sent in commands.go. Those on several keys become one question for each key (keys.go).
 // A scan of a collection becomes a read of the whole (scan.go).
 // All other commands, scripts (eval.go) and transactions (transaction.go) are examined

@@ -181,26 +181,21 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 	if refusal := refuse(call); refusal != "" {
 		return rejection(redlock.KindRun, refusal)
 	}
+	o, refusal := call.options(now)
 	switch name := call.Route.Spec.Name; name {
-	case "set":
-		c, reply := parseSet(call.Args, now)
-		return p.set(ctx, call, c, reply)
+	case "set", "setex", "psetex":
+		return p.set(ctx, call, o, refusal)
 	case "setnx":
-		return p.acquire(ctx, call, setCommand{onlyAbsent: true}, readsOne)
+		return p.acquire(ctx, call, o, readsOne)
 	case "getset":
-		return p.swap(ctx, call, setCommand{get: true})
-	case "setex", "psetex":
-		c, reply := parseSetEX(name, call.Args, now)
-		return p.set(ctx, call, c, reply)
+		return p.swap(ctx, call, o)
 	case "getex":
-		c := parseGetEX(call.Args, now)
-		if c.ends() { // else votes of a client that is just acquiring would end
+		if o.ends() { // else votes of a client that is just acquiring would end
 			return p.release(ctx, call, readsValue)
 		}
-		return p.run(ctx, call, c.relative(call.Args))
+		return p.run(ctx, call, o)
 	case "expire", "pexpire", "expireat", "pexpireat":
-		c, reply := parseExpire(name, call.Args, now)
-		return p.expire(ctx, call, c, reply)
+		return p.expire(ctx, call, o, refusal)
 	case "persist":
 		o := p.Locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], Persist: true})
 		return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne, keepsTTL: true}
@@ -227,7 +222,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		if len(call.Args) == 2 {
 			return p.releaseKeys(ctx, call) // DELEX without a condition is DEL
 		}
-		return p.run(ctx, call, call.Args)
+		return p.run(ctx, call, o)
 	case "eval", "eval_ro":
 		return p.eval(ctx, call, false)
 	case "evalsha", "evalsha_ro":
@@ -243,7 +238,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		if call.Route.Spec.Is(route.NeverOnLocks) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name))
 		}
-		return p.run(ctx, call, call.Args)
+		return p.run(ctx, call, o)
 	}
 }
 

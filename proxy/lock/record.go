@@ -125,7 +125,8 @@ func (p *Plane) tellLeases(r *record, calls []Command) {
 		p.Leases.Ran(a.outcome, r.db, taker)
 		if a.outcome.Verdict == redlock.NoQuorum {
 			for _, call := range calls {
-				p.Leases.Ended(a.outcome, r.db, r.leases, call.deletes(r.began)...)
+				o, _ := call.options(r.began)
+				p.Leases.Ended(a.outcome, r.db, r.leases, call.deletes(o)...)
 			}
 		}
 	}

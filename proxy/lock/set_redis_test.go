@@ -53,22 +53,15 @@ func TestSetAgreesWithRedis(t *testing.T) {
 }
 
 func foretellSet(args [][]byte, state keyState, now time.Time) foretold {
-	var c setCommand
-	var reply wire.Error
-	switch name := strings.ToLower(string(args[0])); name {
-	case "set":
-		c, reply = parseSet(args, now)
-	case "getex":
-		c = parseGetEX(args, now)
+	c, reply := optionsOf(args, now)
+	if strings.EqualFold(string(args[0]), "getex") {
 		switch {
-		case c.absoluteAt == 0:
+		case c.timeAt == 0:
 			return foretold{anything: true} // left to the masters
 		case state == absentKey:
 			return foretold{reply: "$-1\r\n", ttl: absentKey}
 		}
 		c.get, c.onlyPresent = true, true
-	default:
-		c, reply = parseSetEX(name, args, now)
 	}
 	present := state != absentKey
 	switch {
@@ -127,13 +120,13 @@ func TestExpireAgreesWithRedis(t *testing.T) {
 }
 
 func foretellExpire(args [][]byte, state keyState, now time.Time) foretold {
-	c, reply := parseExpire(strings.ToLower(string(args[0])), args, now)
+	c, reply := optionsOf(args, now)
 	if reply != "" {
 		return foretold{reply: string(reply), ttl: state}
 	}
 	expires := state != permanentKey
 	refused := state == absentKey
-	switch c.condition {
+	switch c.expires {
 	case "NX":
 		refused = refused || expires
 	case "XX":

@@ -47,10 +47,10 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.Journal != nil}
 	now := time.Now()
 	for _, call := range t.Commands {
-		args, _ := call.timed(now)
-		request.Transaction = append(request.Transaction, args)
+		o, _ := call.options(now)
+		request.Transaction = append(request.Transaction, o.relative(call.Args))
 		request.Keys = appendMissing(request.Keys, call.Keys())
-		request.Deletes = appendMissing(request.Deletes, call.deletes(now))
+		request.Deletes = appendMissing(request.Deletes, call.deletes(o))
 		switch call.Route.Spec.Name {
 		case "eval", "eval_ro":
 			p.Scripts.Register(call.Args[1])
@@ -68,7 +68,7 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 
 // deletes returns the keys that a command deletes, whoever holds them. A bare deletion would erase the
 // votes of a client that is just acquiring. So it goes only to masters that hold what a quorum holds.
-func (c Command) deletes(now time.Time) [][]byte {
+func (c Command) deletes(o options) [][]byte {
 	keys := c.Keys()
 	switch name := c.Route.Spec.Name; {
 	case name == "rename", name == "renamenx":
@@ -85,7 +85,7 @@ func (c Command) deletes(now time.Time) [][]byte {
 	case name == "del", name == "unlink", name == "getdel", name == "delex" && len(c.Args) == 2: // without a condition
 		return keys
 	}
-	if _, over := c.timed(now); over {
+	if o.ends() && !o.onlyAbsent && !o.conditional {
 		return keys
 	}
 	return nil
@@ -98,29 +98,6 @@ func (c Command) replaces(at int) [][]byte {
 		return nil
 	}
 	return c.Args[at : at+1 : at+1]
-}
-
-// timed returns the command's arguments with an absolute time made relative to now. over tells
-// whether the command deletes its key, because that time has passed.
-func (c Command) timed(now time.Time) (args [][]byte, over bool) {
-	switch name := c.Route.Spec.Name; name {
-	case "expire", "pexpire", "expireat", "pexpireat":
-		if e, refusal := parseExpire(name, c.Args, now); refusal == "" {
-			return e.relative(c.Args), e.ttl < shortestKept
-		}
-	case "getex":
-		g := parseGetEX(c.Args, now)
-		return g.relative(c.Args), g.ends()
-	case "set":
-		if s, refusal := parseSet(c.Args, now); refusal == "" {
-			return s.relative(c.Args), s.ends() && !s.onlyAbsent && !s.conditional
-		}
-	case "setex", "psetex":
-		if s, refusal := parseSetEX(name, c.Args, now); refusal == "" {
-			return c.Args, s.ends()
-		}
-	}
-	return c.Args, false
 }
 
 // appendMissing appends those of more that keys does not have.

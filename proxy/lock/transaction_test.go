@@ -149,7 +149,7 @@ func TestTransactionsHaveNoAbsoluteTimes(t *testing.T) {
 		fmt.Sprintf("SET k v IFEQ w PXAT %d007", now): "[SET k v IFEQ w PX 7]",
 		fmt.Sprintf("GETEX k EXAT %d", now+5):         "[GETEX k PX 5000]",
 		// These times have passed.
-		fmt.Sprintf("EXPIREAT k %d", now-5):    "[PEXPIRE k 0]",
+		fmt.Sprintf("EXPIREAT k %d", now-5):    "[EXPIREAT k 1]",
 		fmt.Sprintf("SET k v EXAT %d", now-5):  "[SET k v EXAT 1]",
 		fmt.Sprintf("GETEX k PXAT %d000", now): "[GETEX k PXAT 1]",
 		// The masters judge these.
