@@ -142,6 +142,8 @@ else
     run go -C "$module" vet ./...
     run go -C "$module" run "$staticcheck" ./...
   done
+  echo "== what is released"
+  run env OUT="$scratch/dist" deploy/build.sh binaries sbom deb
   echo "== the image"
   if [ "$(id -u)" -eq 0 ] && command -v buildah >/dev/null; then
     run integration/container.sh

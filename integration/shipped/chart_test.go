@@ -48,6 +48,9 @@ func TestChart(t *testing.T) {
 		}
 		objects[file] += strings.TrimSuffix(document, "\n")
 	}
+	if len(objects) != 2 {
+		t.Fatalf("the chart makes %d files", len(objects))
+	}
 	for file, text := range objects {
 		text = "# Made from deploy/helm: REDLOCK_TEST=servers go test ./integration/shipped -run TestChart -write-manifests\n" + text + "\n"
 		if *writeManifests {
