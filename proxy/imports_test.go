@@ -20,7 +20,7 @@ import (
 
 // forAnyTest are packages of the suite that know nothing of us: they run processes,
 // choose which tests run, issue certificates and run tests that are data.
-var forAnyTest = map[string]bool{"integration/child": true, "integration/datatest": true, "integration/layer": true, "integration/testca": true}
+var forAnyTest = map[string]bool{"integration/child": true, "integration/datatest": true, "integration/fault": true, "integration/history": true, "integration/layer": true, "integration/testca": true}
 
 // The parts know each other in one direction only: main -> proxy -> redlock.
 // The integration tests see nothing but the built binary.
