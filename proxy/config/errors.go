@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -51,24 +52,41 @@ func quoteValue(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// closest returns the first name that a mistyped one may stand for, or "". It is one with a
-// few other letters, or with the mistyped one as a word (cert_file for cert), or below
+// inRedis has names of redis.conf for keys with another name.
+var inRedis = map[string]string{
+	"port": "listen", "bind": "listen", "tls-port": "tls.listen", "requirepass": "auth.password", "maxclients": "limits.clients",
+}
+
+// closest returns the first name that a mistyped one may stand for, or "". It is the name of a key of Redis, or one with
+// a few other letters or two that are swapped, or with the mistyped one as a word (cert_file for cert), or below
 // another key (limits.clients for clients).
 func closest(typed string, names []string) (meant string) {
+	typed = strings.ToLower(typed)
 	least := min(3, (len(typed)+1)/2)
 	for _, name := range names {
-		away := distance(typed, name)
+		last := name[strings.LastIndexByte(name, '.')+1:]
+		away := min(distance(typed, name), distance(typed, last))
 		words := strings.FieldsFunc(name, func(c rune) bool { return strings.ContainsRune("_.[]", c) })
-		if strings.HasSuffix(name, "."+typed) {
+		if last == typed {
 			away = 0
-		} else if slices.Contains(words, typed) {
-			away = 1
+		} else if slices.Contains(words, typed) || swapped(typed, name) || swapped(typed, last) {
+			away = min(away, 1)
 		}
 		if away < least {
 			least, meant = away, name
 		}
 	}
-	return meant
+	return cmp.Or(inRedis[typed], meant)
+}
+
+// swapped tells whether two neighbouring letters make the difference.
+func swapped(a, b string) bool {
+	for i := range len(a) - 1 {
+		if a[:i]+a[i+1:i+2]+a[i:i+1]+a[i+2:] == b {
+			return true
+		}
+	}
+	return false
 }
 
 // distance is the number of letters to add, to drop or to replace between two texts.

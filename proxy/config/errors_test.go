@@ -37,6 +37,12 @@ type wrongLine struct{ line, want string }
 var wrongByItself = []wrongLine{
 	// the file's form
 	{"lisen: 1", `f.yaml:9: "lisen" is not known here; did you mean listen? allowed: ` + wantTop},
+	{"LISTEN: 1", `f.yaml:9: "LISTEN" is not known here; did you mean listen? allowed: ` + wantTop},
+	{"tsl: {}", `f.yaml:9: "tsl" is not known here; did you mean tls? allowed: ` + wantTop},
+	{"user: []", `f.yaml:9: "user" is not known here; did you mean auth.users? allowed: ` + wantTop},
+	{"port: 1", `f.yaml:9: "port" is not known here; did you mean listen? allowed: ` + wantTop},
+	{"retry: {cuont: 1}", `f.yaml:9: retry: "cuont" is not known here; did you mean count? allowed: count, delay`},
+	{"colour: red", `f.yaml:9: "colour" is not known here; allowed: ` + wantTop},
 	{"? [a]\n: b", `f.yaml:9: a key is not known here; allowed: ` + wantTop},
 	{"redis://x:hunter2@y: 1", `f.yaml:9: a key is not known here; allowed: ` + wantTop},
 	{"retry: {count: 1, tries: 2}", `f.yaml:9: retry: "tries" is not known here; allowed: count, delay`},
