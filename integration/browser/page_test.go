@@ -57,9 +57,9 @@ func TestPage(t *testing.T) {
 
 	tab.reads(t, "#health", "Locks work, at risk", "One more failure stops all locks", "3/5 vote, 3 needed")
 	tab.reads(t, "#masters li:nth-child(1)", c.Masters[0].Addr(), "voting", "votes in", " ms", "clock", "±")
-	tab.reads(t, "#masters li:nth-child(4)", killed.Addr(), "unreachable", "it is not connected: connection refused")
+	tab.reads(t, "#masters li:nth-child(4)", killed.Addr(), "unreachable", "it is not connected: connection refused: deploy/INCIDENTS.md#unreachable")
 	tab.reads(t, "#masters li:nth-child(5)", flushed.Addr(), "quarantined", "until ", "it may have forgotten locks")
-	tab.reads(t, "#charts", "12 granted", "18 refused", "0 undecided")
+	tab.reads(t, "#charts", "12 granted peak ", "18 refused", "0 undecided")
 	tab.reads(t, "#hot tr:nth-child(1)", "lock:order:47", " 3")
 	tab.reads(t, "#events", flushed.Addr(), "quarantine begun: it lost its data", "unreachable: it is not connected")
 	tab.reads(t, "#locks-title", "(12)")
@@ -68,6 +68,11 @@ func TestPage(t *testing.T) {
 	tab.reads(t, "header", "live", "version ")
 	if text := tab.text(t, "body"); strings.Contains(text, "token") {
 		t.Errorf("the page shows the value of a lock:\n%s", text)
+	}
+	var style string
+	tab.evaluate(t, "getComputedStyle(document.querySelector('#events td.text')).whiteSpace", &style)
+	if style != "pre-line" {
+		t.Errorf("the lines of a refused reload are joined: %s", style)
 	}
 	tab.searches(t)
 	if *screenshot != "" {
@@ -78,7 +83,7 @@ func TestPage(t *testing.T) {
 	tab.focuses(t)
 
 	c.Masters[2].Kill()
-	tab.reads(t, "#health", "Locks are stopped", "2/5 vote, 3 needed")
+	tab.reads(t, "#health", "Locks are stopped", "QUORUMLOST (deploy/INCIDENTS.md#quorumlost)", "2/5 vote, 3 needed")
 	if len(tab.troubles) > 0 {
 		t.Errorf("the page has reported\n%s", strings.Join(tab.troubles, "\n"))
 	}
