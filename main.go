@@ -143,7 +143,7 @@ func start(ctx context.Context, cfg *config.Config, registry *prometheus.Registr
 	signal.Ignore(syscall.SIGPIPE) // else the proxy ends at its next log line when the reader of its log has ended
 	var log *slog.Logger
 	lines := newLogQueue(os.Stderr, func(dropped int) {
-		log.Warn("log lines were dropped, because nobody read standard error", "lines", dropped)
+		log.Warn("log lines were dropped, because nobody read standard error; have it read, or raise log.level", "lines", dropped)
 	})
 	defer lines.Close()
 	log, level := config.NewLogger(cfg, lines)

@@ -84,7 +84,7 @@ func fetch(t *testing.T, url string) (status int, body string) {
 }
 
 func TestAdminAnswers(t *testing.T) {
-	now := readiness{false, "2 of 5 lock masters vote, 3 needed"}
+	now := readiness{false, "not ready: 2 of 5 lock masters vote, 3 needed"}
 	reg := prometheus.NewRegistry()
 	m, err := newMetrics(reg)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestAdminAnswers(t *testing.T) {
 		body   string
 	}{
 		{"/healthz", 200, "ok\n"},
-		{"/readyz", 503, "2 of 5 lock masters vote, 3 needed\n"},
+		{"/readyz", 503, "not ready: 2 of 5 lock masters vote, 3 needed\n"},
 		{"/nothing", 404, "404 page not found\n"},
 	} {
 		if status, body := fetch(t, "http://"+address+row.path); status != row.status || body != row.body {

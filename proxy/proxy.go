@@ -184,7 +184,7 @@ func (p *Proxy) drain(ctx context.Context) {
 	}
 	p.drains()
 	if err := p.server.Shutdown(patience); err != nil {
-		p.log.Warn("drain timed out, the remaining clients were disconnected")
+		p.log.Warn("drain timed out, the remaining clients were disconnected; check that they connect to another proxy")
 	}
 	cancel()
 	p.upstream.Close()

@@ -112,7 +112,7 @@ func TestWholeProxy(t *testing.T) {
 			t.Errorf("%s is still open", address)
 		}
 	}
-	if now := p.readiness(); now.ready || !strings.HasPrefix(now.text, "draining") {
+	if now := p.readiness(); now.ready || !strings.HasPrefix(now.text, "not ready: draining") {
 		t.Errorf("ready after the end: %v", now)
 	}
 }
@@ -143,7 +143,7 @@ func TestWholeProxyStartsWithMastersAway(t *testing.T) {
 	}
 	p, _ := startWholeProxy(t, cfg)
 	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
-	if status != 503 || !strings.HasPrefix(body, "0 of 3 lock masters vote, 2 needed\n") || strings.Count(body, " is unreachable: it is not connected") != 3 {
+	if status != 503 || !strings.HasPrefix(body, "not ready: 0 of 3 lock masters vote, 2 needed (deploy/INCIDENTS.md#quorumlost)\n") || strings.Count(body, " is unreachable: it is not connected") != 3 {
 		t.Errorf("/readyz: %d %q", status, body)
 	}
 }

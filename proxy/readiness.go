@@ -24,9 +24,10 @@ func (p *Proxy) readiness() readiness {
 	state := p.masters()
 	ready, lines := state.Ready() || p.current.Load().Learns(), state.Lines()
 	if p.draining.Load() {
-		ready, lines = false, []string{"draining: the proxy is ending and takes no new clients"}
+		ready, lines = false, []string{"draining: the proxy is ending and takes no new clients; connect to another one"}
 	}
-	return readiness{ready, strings.Join(append(lines, p.notes()...), "\n")}
+	begin := map[bool]string{true: "ready: ", false: "not ready: "}[ready]
+	return readiness{ready, begin + strings.Join(append(lines, p.notes()...), "\n")}
 }
 
 // notes returns lines for operators that do not depend on readiness.
@@ -48,7 +49,7 @@ func (p *Proxy) missingUpstream() []string {
 	if up.Problem == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("the upstream (%s) cannot be used since %s, so clients hear NOUPSTREAM, but for locks: %s",
+	return []string{fmt.Sprintf("the upstream (%s) cannot be used since %s, so clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream): %s",
 		up.Name, config.Timestamp(up.Since), events.Printable(up.Problem))}
 }
 

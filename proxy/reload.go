@@ -60,7 +60,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	changes, err := p.reload(ctx, moveKeys)
 	if err != nil {
 		p.metrics.ReloadRefused()
-		p.log.Error("configuration not reloaded, the old one stays active", "reason", strings.ReplaceAll(err.Error(), "\n", "; "))
+		p.log.Error("configuration not reloaded, the old one stays active (deploy/INCIDENTS.md#a-reload-was-refused)", "reason", strings.ReplaceAll(err.Error(), "\n", "; "))
 		p.journal.NoteReload("configuration not reloaded: " + err.Error())
 		return "", err
 	}
@@ -86,7 +86,7 @@ func (p *Proxy) movingKeys() []string {
 // describeMoving writes one line about a rule whose keys have moved, like: commands on keys
 // of "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
 func describeMoving(m route.MovingRule) string {
-	return "commands on keys of " + config.DescribeCoverage(m.Rule) + " are answered TRYAGAIN until " + config.Timestamp(m.Until)
+	return "commands on keys of " + config.DescribeCoverage(m.Rule) + " are answered TRYAGAIN until " + config.Timestamp(m.Until) + " (deploy/INCIDENTS.md#tryagain)"
 }
 
 // mayReload returns an error if a reload must stop early. Either the process ends, or ctx

@@ -132,7 +132,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	for range 3 {
 		r.admin.http.ErrorLog.Print("the HTTP server's own line")
 	}
-	const line = "level=WARN msg=\"the HTTP server of the admin address had an error\" error=\"the HTTP server's own line\"\n"
+	const line = "level=WARN msg=\"the HTTP server of the admin address had an error; raise the limit of open files if that is the cause\" error=\"the HTTP server's own line\"\n"
 	if strings.Count(r.log.String(), line) != 1 || strings.Count(r.log.String(), "own line") != 1 {
 		t.Error("the HTTP server writes past the log, or without end")
 	}

@@ -78,7 +78,7 @@ func TestSessionWithoutUpstream(t *testing.T) {
 }
 
 func notALock(key string) string {
-	return "-NOUPSTREAM this proxy is for locks only (upstream: none), and no lock rule matches the key '" + key + "'\r\n"
+	return "-NOUPSTREAM this proxy is for locks only (upstream: none), and no lock rule matches the key '" + key + "' (deploy/INCIDENTS.md#noupstream)\r\n"
 }
 
 // helloText is the reply to a first session's HELLO.

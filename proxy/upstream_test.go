@@ -175,7 +175,7 @@ func TestUpstreamDownFillsNoLog(t *testing.T) {
 			told += n
 		}
 	}
-	lines := strings.Count(log.String(), `msg="upstream dial failed" error=refused`)
+	lines := strings.Count(log.String(), `msg="upstream dial failed (deploy/INCIDENTS.md#noupstream)" error=refused`)
 	if most := 1 + int(time.Since(begun)/time.Second); lines < 2 || lines > most {
 		t.Errorf("%d lines, and %d seconds", lines, most)
 	}

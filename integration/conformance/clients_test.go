@@ -189,7 +189,7 @@ $redis->connect('127.0.0.1', (int) $argv[1]);
 try { var_dump($redis->get('plain')); } catch (RedisException $error) { echo $error->getMessage(), "\n"; }
 var_dump($redis->set('lock:php', 'a token of sixteen bytes', ['nx', 'px' => 60000]));`
 	out, err := exec.Command("php", "-r", script, fmt.Sprint(c.Proxy.Port)).CombinedOutput()
-	const want = "NOUPSTREAM the upstream server of this proxy cannot be reached\nbool(true)\n"
+	const want = "NOUPSTREAM the upstream server of this proxy cannot be reached (deploy/INCIDENTS.md#noupstream)\nbool(true)\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v:\n%s", err, out)
 	}

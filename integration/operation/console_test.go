@@ -46,6 +46,14 @@ func TestConsoleInRedisCLI(t *testing.T) {
 	})
 	c.Masters[4].Kill()
 	c.Proxy.WaitState(t, c.Masters[4], "unreachable")
+	rig.WaitFor(t, "the absence is known, with the reason that it has in the end", func() error {
+		status := rig.RedisCLI("-p", fmt.Sprint(c.Proxy.Port), "REDLOCK", "STATUS")
+		why := rig.RedisCLI("-p", fmt.Sprint(c.Proxy.Port), "REDLOCK", "WHY", "lock:order:8")
+		if !strings.Contains(status, "connection refused") || !strings.Contains(why, "unreachable since") {
+			return fmt.Errorf("%s\n%s", status, why)
+		}
+		return nil
+	})
 	rig.WaitFor(t, "the client waits", func() error {
 		if shown := rig.RedisCLI("-p", fmt.Sprint(c.Proxy.Port), "REDLOCK", "CLIENTS"); !strings.Contains(shown, "blpop") {
 			return fmt.Errorf("%s", shown)

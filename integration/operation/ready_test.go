@@ -181,7 +181,7 @@ func TestADeadUpstreamIsShown(t *testing.T) {
 	begun := time.Now()
 	for range 300 {
 		wire := rig.Dial(t, c.Proxy.Addr(), 2)
-		wire.ExpectReply(t, "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n", "GET", "app")
+		wire.ExpectReply(t, "-NOUPSTREAM the upstream server of this proxy cannot be reached (deploy/INCIDENTS.md#noupstream)\r\n", "GET", "app")
 		wire.Conn.Close()
 	}
 	log := c.Proxy.Proc.Log.String()
@@ -196,7 +196,7 @@ func TestADeadUpstreamIsShown(t *testing.T) {
 	}
 	c.Masters[4].Kill()
 	c.Proxy.WaitState(t, c.Masters[4], "unreachable")
-	line := fmt.Sprintf(`msg="lock master unreachable; releases for it are queued" master=%s state=unreachable reason="it is not connected: connection refused"`, c.Masters[4].Addr())
+	line := fmt.Sprintf(`msg="lock master unreachable; releases for it are queued (deploy/INCIDENTS.md#unreachable)" master=%s state=unreachable reason="it is not connected: connection refused"`, c.Masters[4].Addr())
 	rig.WaitFor(t, "a killed master is logged", func() error {
 		if !strings.Contains(c.Proxy.Proc.Log.String(), line) {
 			return errors.New("it is not")

@@ -11,7 +11,7 @@ import (
 	"redlock-proxy/integration/rig"
 )
 
-const upstreamAway = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
+const upstreamAway = "-NOUPSTREAM the upstream server of this proxy cannot be reached (deploy/INCIDENTS.md#noupstream)\r\n"
 
 // TestUpstreamDiesInTheMiddle: the upstream dies in the middle of a reply, of a
 // transaction or of a subscription. Each client gets the upstream's bytes so far and then

@@ -90,7 +90,7 @@ func TestWrongSubcommands(t *testing.T) {
 		"REDLOCK STATUS now":     "-ERR wrong number of arguments for 'redlock|status' command\r\n",
 		"redlock nosuch":         "-ERR unknown subcommand 'nosuch'. Try REDLOCK HELP.\r\n",
 		"REDLOCK a\rb lock:a x":  "-ERR unknown subcommand 'a b'. Try REDLOCK HELP.\r\n",
-		"REDLOCK TOKEN app v":    "-ERR REDLOCK TOKEN needs a lock key, and no lock rule matches this one\r\n",
+		"REDLOCK TOKEN app v":    "-ERR REDLOCK TOKEN needs a lock key, and no lock rule matches this one; REDLOCK RULES has the rules\r\n",
 		"REDLOCK TOKEN app":      "-ERR wrong number of arguments for 'redlock|token' command\r\n",
 		"REDLOCK HELP something": "-ERR wrong number of arguments for 'redlock|help' command\r\n",
 	} {

@@ -104,7 +104,7 @@ func (c *Console) locks(ctx context.Context, call Command) any {
 	defer cancel()
 	held, ok := c.Held(ctx, glob, count)
 	if !ok {
-		return wire.Error("-TRYAGAIN another REDLOCK LOCKS is running\r\n")
+		return wire.Error("-TRYAGAIN another REDLOCK LOCKS is running; ask again when it has ended\r\n")
 	}
 	now := time.Now()
 	return pairs{"complete", held.Complete, "more", held.More, "locks", listOf(held.Locks, func(_ int, l HeldLock) any {

@@ -13,7 +13,7 @@ import (
 	"redlock-proxy/redlock/inspect"
 )
 
-const errNoLockKey wire.Error = "-ERR no lock rule covers this key in this database\r\n"
+const errNoLockKey wire.Error = "-ERR no lock rule covers this key in this database; REDLOCK RULES has the rules\r\n"
 
 // why shows what each master holds under a key, and what this process knows of it.
 func (c *Console) why(_ context.Context, call Command) any {
@@ -141,7 +141,7 @@ func (c *Console) breakLock(ctx context.Context, call Command) any {
 		DB: call.DB, Args: args, Route: c.Active.Load().Router.Route(call.DB, args),
 		Version: call.Version, Client: call.Client, From: call.From,
 	})
-	c.Log.Warn("an operator broke a lock", "key", string(key), "db", call.DB, "digest", holding.Digest, "holder", holder.Client.Address,
+	c.Log.Warn("an operator broke a lock; tell its holder", "key", string(key), "db", call.DB, "digest", holding.Digest, "holder", holder.Client.Address,
 		"client", call.Client, "user", call.User.Name, "reply", strings.TrimSpace(string(answer)))
 	return answer
 }

@@ -94,9 +94,9 @@ func (f *TLS) Problem(now time.Time) error {
 	made := f.made.Load()
 	switch {
 	case made.problem != nil:
-		return fmt.Errorf("what was read before stays in use: %w", made.problem)
+		return fmt.Errorf("what was read before stays in use; renew the files: %w", made.problem)
 	case !made.expires.IsZero() && now.After(made.expires):
-		return fmt.Errorf("the certificate in %s has expired at %s", f.from.CertFile, made.expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the certificate in %s has expired at %s; renew it", f.from.CertFile, made.expires.UTC().Format(time.RFC3339))
 	case !made.expires.IsZero() && now.Add(expiresSoon).After(made.expires):
 		return fmt.Errorf("the certificate in %s expires at %s; renew it", f.from.CertFile, made.expires.UTC().Format(time.RFC3339))
 	}

@@ -50,7 +50,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	if shown() != renewed {
 		t.Error("a broken file is in use")
 	}
-	if text := files.Problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use: cert_file "+certificate.CertFile) {
+	if text := files.Problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use; renew the files: cert_file "+certificate.CertFile) {
 		t.Error(text)
 	}
 	authority.Issue(time.Hour, certificate)

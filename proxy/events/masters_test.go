@@ -83,7 +83,7 @@ func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 				w.passes(t, row.lasts)
 			}
 			w.turn(redlock.Voting, "")
-			got, want := w.log.String()[before:], `level=WARN msg="lock master unreachable; releases for it are queued" master=m1 state=unreachable reason=`+row.want+"\n"
+			got, want := w.log.String()[before:], `level=WARN msg="lock master unreachable; releases for it are queued (deploy/INCIDENTS.md#unreachable)" master=m1 state=unreachable reason=`+row.want+"\n"
 			if n := strings.Count(got, "level=WARN"); row.want == "" && n != 0 || row.want != "" && (n != 1 || !strings.Contains(got, want)) {
 				t.Errorf("%s: the log is\n%s", row.what, got)
 			}
@@ -125,7 +125,7 @@ func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
 					w.turn(redlock.Voting, "")
 				}
 				w.passes(t, time.Minute)
-				const line = `level=WARN msg="lock master starting: it answers and does not vote yet" master=m1 state=starting reason="its clock is being watched first"`
+				const line = `level=WARN msg="lock master starting: it answers and does not vote yet (deploy/INCIDENTS.md#starting)" master=m1 state=starting reason="its clock is being watched first"`
 				if told := strings.Count(w.log.String(), "does not vote yet"); told > 1 || strings.Contains(w.log.String(), line) != lasts {
 					t.Errorf("%s", w.log.String())
 				}
@@ -144,7 +144,7 @@ func TestAMasterThatStopsAnsweringIsTold(t *testing.T) {
 		w.passes(t, time.Minute)
 		w.now = redlock.MasterStatus{Name: "m1", State: redlock.Voting}
 		w.passes(t, time.Minute)
-		const line = `level=WARN msg="lock master unreachable; releases for it are queued" master=m1 state=unreachable reason="it is connected and does not answer"`
+		const line = `level=WARN msg="lock master unreachable; releases for it are queued (deploy/INCIDENTS.md#unreachable)" master=m1 state=unreachable reason="it is connected and does not answer"`
 		if strings.Count(w.log.String(), line) != 1 || !slices.Equal(w.standings, []string{"voting", "unreachable", "voting"}) || len(w.Events()) != 2 {
 			t.Errorf("it is counted as %q, %d events, and the log is\n%s", w.standings, len(w.Events()), w.log.String())
 		}
@@ -161,11 +161,11 @@ func TestEachStateIsLogged(t *testing.T) {
 		w.see(status, now.Add(after))
 	}
 	for _, want := range []string{
-		`level=WARN msg="lock master starting: it answers and does not vote yet" master=m0:1`,
+		`level=WARN msg="lock master starting: it answers and does not vote yet (deploy/INCIDENTS.md#starting)" master=m0:1`,
 		`level=INFO msg="lock master voting" master=m1:1 state=voting`,
-		`level=WARN msg="lock master quarantined: it is asked everything, its votes do not count" master=m2:1 state=quarantined reason="it may have forgotten locks" until=2026-11-21T05:10:00Z`,
-		`level=WARN msg="lock master unreachable; releases for it are queued" master=m3:1 state=unreachable reason="it is not connected: connection refused"`,
-		`level=WARN msg="lock master rejected: it must not vote" master=m4:1 state=rejected`,
+		`level=WARN msg="lock master quarantined: it is asked everything, its votes do not count (deploy/INCIDENTS.md#quarantined)" master=m2:1 state=quarantined reason="it may have forgotten locks" until=2026-11-21T05:10:00Z`,
+		`level=WARN msg="lock master unreachable; releases for it are queued (deploy/INCIDENTS.md#unreachable)" master=m3:1 state=unreachable reason="it is not connected: connection refused"`,
+		`level=WARN msg="lock master rejected: it must not vote (deploy/INCIDENTS.md#rejected)" master=m4:1 state=rejected`,
 	} {
 		if !strings.Contains(w.log.String(), want) {
 			t.Errorf("no %s in\n%s", want, w.log.String())

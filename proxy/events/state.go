@@ -45,10 +45,11 @@ func (s State) Quorum() string {
 // also if the others suffice: one more failure may then end the quorum.
 func (s State) Lines() []string {
 	lines := []string{s.Quorum()}
-	if s.Ready() {
-		lines[0] = "ready: " + lines[0]
-	} else if s.Reason != "" {
-		lines = append(lines, s.Reason)
+	if !s.Ready() {
+		lines[0] += " (deploy/INCIDENTS.md#quorumlost)"
+		if s.Reason != "" {
+			lines = append(lines, s.Reason)
+		}
 	}
 	if !s.NewUntil.IsZero() {
 		lines = append(lines, redlock.NewSetNotice(s.NewUntil))
@@ -116,7 +117,19 @@ func (m Master) line() string {
 	if !m.Until.IsZero() {
 		text += " until " + timestamp(m.Until)
 	}
-	return phrase(text, m.Reason)
+	text = phrase(text, m.Reason)
+	if m.State != redlock.Voting {
+		text += " (" + runbooks[m.State] + ")"
+	}
+	return text
+}
+
+// runbooks say what to do about a master that does not vote.
+var runbooks = map[redlock.MasterState]string{
+	redlock.Starting:    "deploy/INCIDENTS.md#starting",
+	redlock.Quarantined: "deploy/INCIDENTS.md#quarantined",
+	redlock.Rejected:    "deploy/INCIDENTS.md#rejected",
+	redlock.Unreachable: "deploy/INCIDENTS.md#unreachable",
 }
 
 // Info is the master in INFO. The reason is last, because it may contain commas.

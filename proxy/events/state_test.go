@@ -42,17 +42,17 @@ func TestLines(t *testing.T) {
 	unborn := redlock.Status{Needed: 1, Reason: "a new set begins only when all have been up for 30s: m1:1 has been up for 3s only",
 		Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Starting, Reason: "no set of masters is known yet"}}}
 	all := redlock.Status{Needed: 1, Masters: testStatus.Masters[:1]}
-	const missing = "\nm2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks\n" +
-		"m3:1 is unreachable: it is not connected: connection refused\n" +
-		"m4:1 is rejected: it belongs\r\nto another set"
+	const missing = "\nm2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks (deploy/INCIDENTS.md#quarantined)\n" +
+		"m3:1 is unreachable: it is not connected: connection refused (deploy/INCIDENTS.md#unreachable)\n" +
+		"m4:1 is rejected: it belongs\r\nto another set (deploy/INCIDENTS.md#rejected)"
 	for _, row := range []struct {
 		status redlock.Status
 		want   string
 	}{
-		{enough, "ready: 2 of 5 lock masters vote, 2 needed" + missing},
-		{testStatus, "2 of 5 lock masters vote, 3 needed" + missing},
-		{unborn, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is starting: no set of masters is known yet"},
-		{all, "ready: 1 of 1 lock masters vote, 1 needed"},
+		{enough, "2 of 5 lock masters vote, 2 needed" + missing},
+		{testStatus, "2 of 5 lock masters vote, 3 needed (deploy/INCIDENTS.md#quorumlost)" + missing},
+		{unborn, "0 of 1 lock masters vote, 1 needed (deploy/INCIDENTS.md#quorumlost)\n" + unborn.Reason + "\nm1:1 is starting: no set of masters is known yet (deploy/INCIDENTS.md#starting)"},
+		{all, "1 of 1 lock masters vote, 1 needed"},
 	} {
 		if got := strings.Join(stateOf(row.status).Lines(), "\n"); got != row.want {
 			t.Errorf("got  %s\nwant %s", got, row.want)
@@ -70,7 +70,7 @@ func TestLines(t *testing.T) {
 // People are told what to do after a change of the masters, when the next may come, and which servers do not count.
 func TestChangesAreTold(t *testing.T) {
 	status := redlock.Status{Masters: testStatus.Masters[:3], Others: []redlock.MasterStatus{{Name: "m4:1", State: redlock.Quarantined, Until: testUntil}}}
-	const other = "not counted: m4:1 is quarantined until 2026-11-21T05:10:00Z"
+	const other = "not counted: m4:1 is quarantined until 2026-11-21T05:10:00Z (deploy/INCIDENTS.md#quarantined)"
 	for _, row := range []struct {
 		next time.Time
 		tell bool

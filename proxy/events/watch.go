@@ -95,17 +95,17 @@ func (j *Journal) watch(status redlock.Status, now time.Time) {
 	case !ready && now.Sub(q.shaken) < shakenPause && now.Sub(s.Learned) < shakenPause && s.Count(redlock.Voting, redlock.Starting) >= s.Needed:
 	case !ready && q.voted && q.lost.IsZero():
 		q.lost = now
-		j.log.Error("quorum lost: lock commands fail until more masters vote", fields...)
+		j.log.Error("quorum lost: lock commands fail until more masters vote (deploy/INCIDENTS.md#quorumlost)", fields...)
 	}
 }
 
 // logTexts are the log's lines about the states. Every state but voting is a warning.
 var logTexts = map[redlock.MasterState]string{
 	redlock.Voting:      "lock master voting",
-	redlock.Starting:    "lock master starting: it answers and does not vote yet",
-	redlock.Quarantined: "lock master quarantined: it is asked everything, its votes do not count",
-	redlock.Rejected:    "lock master rejected: it must not vote",
-	redlock.Unreachable: "lock master unreachable; releases for it are queued",
+	redlock.Starting:    "lock master starting: it answers and does not vote yet (deploy/INCIDENTS.md#starting)",
+	redlock.Quarantined: "lock master quarantined: it is asked everything, its votes do not count (deploy/INCIDENTS.md#quarantined)",
+	redlock.Rejected:    "lock master rejected: it must not vote (deploy/INCIDENTS.md#rejected)",
+	redlock.Unreachable: "lock master unreachable; releases for it are queued (deploy/INCIDENTS.md#unreachable)",
 }
 
 func (j *Journal) write(lines []redlock.MasterStatus) {

@@ -30,7 +30,7 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 	looks(2, time.Second)
 	looks(3, 2*time.Second)
 	looks(2, 3500*time.Millisecond)
-	const missing = `missing="m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks; m3:1 is unreachable: it is not connected: connection refused; m4:1 is rejected: it belongs\r\nto another set"`
+	const missing = `missing="m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks (deploy/INCIDENTS.md#quarantined); m3:1 is unreachable: it is not connected: connection refused (deploy/INCIDENTS.md#unreachable); m4:1 is rejected: it belongs\r\nto another set (deploy/INCIDENTS.md#rejected)"`
 	var got []string
 	for line := range strings.Lines(log.String()) {
 		_, line, _ = strings.Cut(line, " level=")
@@ -38,7 +38,7 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 	}
 	want := []string{
 		`INFO msg="quorum reached: locks can be decided" voting=2 masters=5 needed=2 ` + missing,
-		`ERROR msg="quorum lost: lock commands fail until more masters vote" voting=2 masters=5 needed=3 ` + missing,
+		`ERROR msg="quorum lost: lock commands fail until more masters vote (deploy/INCIDENTS.md#quorumlost)" voting=2 masters=5 needed=3 ` + missing,
 		`INFO msg="quorum regained: locks can be decided again" voting=2 masters=5 needed=2 ` + missing + ` after=1.5s`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -73,7 +73,7 @@ func (h *Handler) authenticate(args [][]byte) (reply string) {
 func (h *Handler) loginRefused(user string) {
 	h.Env.Metrics.LoginRefused()
 	if count, due := h.service.refusals.Due(time.Now()); due {
-		h.Env.Log.Warn("login refused: wrong user name or password",
+		h.Env.Log.Warn("login refused: wrong user name or password; correct it in the client, or under auth",
 			slog.String("client", h.RemoteAddr().String()), slog.String("user", user), slog.Int("refused_since_last_line", count))
 	}
 }

@@ -124,8 +124,8 @@ func TestCheckExplains(t *testing.T) {
 	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{{Name: "web", Network: "tcp", Address: web.Listener.Addr().String()}, encrypted}}
 	text := textOf(Check(t.Context(), cfg, false))
 	for _, want := range []string{
-		"master 1 (web) cannot be used: malformed reply: unknown type byte; what listens there is no Redis\n",
-		"master 2 (" + encrypted.Name + ") cannot be used: it did not answer in time; perhaps it speaks no TLS, and its URL asks for TLS\n",
+		"master 1 (web) cannot be used: malformed reply: unknown type byte; what listens there is no Redis (deploy/INCIDENTS.md#unreachable)\n",
+		"master 2 (" + encrypted.Name + ") cannot be used: it did not answer in time; perhaps it speaks no TLS, and its URL asks for TLS (deploy/INCIDENTS.md#unreachable)\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

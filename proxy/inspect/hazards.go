@@ -67,7 +67,7 @@ func (a Answers) Hazards() []Hazard {
 	}
 	for i, rule := range cfg.Locks {
 		if rule.DefaultTTL > cfg.MaxQuarantine {
-			found.add(hazardWarning, "ttl", "", "locks[%d] (%s): its default_ttl is longer than max_quarantine (%s), so a master that forgets such a lock votes again before the lock has ended",
+			found.add(hazardWarning, "ttl", "", "locks[%d] (%s): its default_ttl is longer than max_quarantine (%s), so a master that forgets such a lock votes again before the lock has ended; shorten the one, or raise the other",
 				i, config.DescribeRule(rule), config.ShortDuration(cfg.MaxQuarantine))
 		}
 	}
@@ -82,20 +82,20 @@ func (a Answers) Hazards() []Hazard {
 	for i, master := range masters {
 		found.sentinels(master)
 		if master.Err != nil {
-			found.add(hazardAbsent, "unreachable", master.Name, "%s cannot be used: %v", master.called(), master.Err)
+			found.add(hazardAbsent, "unreachable", master.Name, "%s cannot be used: %v (deploy/INCIDENTS.md#unreachable)", master.called(), master.Err)
 		} else {
 			answering++
 		}
 		for _, earlier := range masters[:i] {
 			if master.RunID != "" && master.RunID == earlier.RunID {
-				found.add(hazardRefused, "duplicate", master.Name, "%s and %s are the same server (run_id %s); one server has one vote",
+				found.add(hazardRefused, "duplicate", master.Name, "%s and %s are the same server (run_id %s); one server has one vote; list another one",
 					earlier.called(), master.called(), shortRunID(master.RunID))
 			}
 		}
 		found.master(master, upstream)
 	}
 	if len(masters) > 0 && answering < quorum {
-		found.add(hazardAbsent, "unreachable", "", "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
+		found.add(hazardAbsent, "unreachable", "", "%d of %d masters can be used, %d are needed to decide a lock (deploy/INCIDENTS.md#quorumlost)", answering, n, quorum)
 	}
 	return found
 }
@@ -172,7 +172,7 @@ func (l *hazardList) databases(a Answers) {
 	for i, rule := range a.Config.Locks {
 		title := fmt.Sprintf("locks[%d] (%s)", i, config.DescribeRule(rule))
 		if rule.DB != route.AnyDB && selectable > 0 && rule.DB >= selectable {
-			l.add(hazardWarning, "databases", "", "%s: this rule is never used, because %s only the databases 0 to %d", title, whose, selectable-1)
+			l.add(hazardWarning, "databases", "", "%s: this rule is never used, because %s only the databases 0 to %d; correct its db", title, whose, selectable-1)
 			continue
 		}
 		for _, f := range a.Masters {
@@ -206,13 +206,13 @@ func (l *hazardList) certificates(cfg *config.Config, now time.Time) {
 func (l *hazardList) sentinels(f Facts) {
 	s := f.sentinels
 	if s.Asked > 0 && s.Answered <= s.Asked/2 {
-		l.add(hazardWarning, "sentinel", f.Name, "%s: %d of %s answer, and a failover needs a majority of them (%s)", f.called(), s.Answered, config.Plural(s.Asked, "Sentinel"), strings.Join(s.Silent, "; "))
+		l.add(hazardWarning, "sentinel", f.Name, "%s: %d of %s answer, and a failover needs a majority of them (%s); start the others", f.called(), s.Answered, config.Plural(s.Asked, "Sentinel"), strings.Join(s.Silent, "; "))
 	}
 	if len(s.Named) > 1 {
-		l.add(hazardWarning, "sentinel", f.Name, "%s: its Sentinels name different masters; the one of the latest configuration is used", f.called())
+		l.add(hazardWarning, "sentinel", f.Name, "%s: its Sentinels name different masters; the one of the latest configuration is used; reset the others (SENTINEL RESET)", f.called())
 	}
 	if s.Answered > 0 && s.Replicas == 0 {
-		l.add(hazardWarning, "sentinel", f.Name, "%s: its Sentinels know no replica that could be promoted", f.called())
+		l.add(hazardWarning, "sentinel", f.Name, "%s: its Sentinels know no replica that could be promoted; start one", f.called())
 	}
 }
 
@@ -224,7 +224,7 @@ func (l *hazardList) sentinels(f Facts) {
 func (l *hazardList) upstream(a Answers) {
 	f := a.Upstream
 	if f.Err != nil {
-		l.add(hazardAbsent, "unreachable", f.Name, "the %s cannot be used: %v", f.called(), f.Err)
+		l.add(hazardAbsent, "unreachable", f.Name, "the %s cannot be used: %v (deploy/INCIDENTS.md#noupstream)", f.called(), f.Err)
 	}
 	if f.unsaved {
 		l.add(hazardWarning, "unsaved", f.Name, "the %s cannot write to its disk, so it refuses writes; its log says why", f.called())
@@ -235,7 +235,7 @@ func (l *hazardList) upstream(a Answers) {
 	for i, master := range a.Config.Masters.Servers {
 		sameRun := f.RunID != "" && f.RunID == a.Masters[i].RunID
 		if sameRun || master.Same(a.Config.Upstream.Server) {
-			l.add(hazardWarning, "shared", f.Name, "the %s is also master %d: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed", f.called(), i+1)
+			l.add(hazardWarning, "shared", f.Name, "the %s is also master %d: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed; use a server of its own for each", f.called(), i+1)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (l *hazardList) master(f Facts, upstream *Facts) {
 		(*l)[len(*l)-1].Detail = right.name
 	}
 	if f.untold != nil {
-		add(hazardWarning, "untold", "refused INFO, so its role and version are unknown: %v", f.untold)
+		add(hazardWarning, "untold", "refused INFO, so its role and version are unknown; grant it (the server says: %v)", f.untold)
 		return
 	}
 	if f.isReplica() {
@@ -274,7 +274,7 @@ func (l *hazardList) master(f Facts, upstream *Facts) {
 		add(hazardAbsent, "refuses", "does not vote: %s", f.refusal)
 	}
 	if upstream != nil && f.Databases > 0 && f.Databases < upstream.Databases {
-		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", config.Plural(f.Databases, "database"), upstream.Databases)
+		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored; raise databases there", config.Plural(f.Databases, "database"), upstream.Databases)
 	}
 }
 

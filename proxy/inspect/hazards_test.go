@@ -48,20 +48,20 @@ func TestHazards(t *testing.T) {
 		{name: "six", masters: 6, want: []Hazard{{Level: hazardWarning, Text: "6 masters: only 2 may fail, as with 5, and a lock needs 4 answers instead of 3; use 5 or 7"}}},
 		{name: "upstream away", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
 			*u = Facts{Title: u.Title, Name: u.Name, Err: errors.New("refused")}
-		}, want: []Hazard{{Level: hazardAbsent, Text: "the upstream (up:6379) cannot be used: refused"}}},
+		}, want: []Hazard{{Level: hazardAbsent, Text: "the upstream (up:6379) cannot be used: refused (deploy/INCIDENTS.md#noupstream)"}}},
 		{name: "a minority away", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[1].Err = errors.New("refused")
-		}, want: []Hazard{{Level: hazardAbsent, Text: "master 2 (m2:6379) cannot be used: refused"}}},
+		}, want: []Hazard{{Level: hazardAbsent, Text: "master 2 (m2:6379) cannot be used: refused (deploy/INCIDENTS.md#unreachable)"}}},
 		{name: "a majority away", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].Err, m[1].Err = errors.New("a"), errors.New("b")
 		}, want: []Hazard{
-			{Level: hazardAbsent, Text: "master 1 (m1:6379) cannot be used: a"},
-			{Level: hazardAbsent, Text: "master 2 (m2:6379) cannot be used: b"},
-			{Level: hazardAbsent, Text: "1 of 3 masters can be used, 2 are needed to decide a lock"},
+			{Level: hazardAbsent, Text: "master 1 (m1:6379) cannot be used: a (deploy/INCIDENTS.md#unreachable)"},
+			{Level: hazardAbsent, Text: "master 2 (m2:6379) cannot be used: b (deploy/INCIDENTS.md#unreachable)"},
+			{Level: hazardAbsent, Text: "1 of 3 masters can be used, 2 are needed to decide a lock (deploy/INCIDENTS.md#quorumlost)"},
 		}},
 		{name: "one server twice", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[2].RunID = m[0].RunID
-		}, want: []Hazard{{Level: hazardRefused, Text: "master 1 (m1:6379) and master 3 (m3:6379) are the same server (run_id run-id-o); one server has one vote"}}},
+		}, want: []Hazard{{Level: hazardRefused, Text: "master 1 (m1:6379) and master 3 (m3:6379) are the same server (run_id run-id-o); one server has one vote; list another one"}}},
 		{name: "a replica", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].Role = "slave"
 		}, want: []Hazard{{Level: hazardAbsent, Text: "master 1 (m1:6379) is a replica, so it must not vote: its own master can overwrite its data; list independent servers"}}},
@@ -85,28 +85,28 @@ func TestHazards(t *testing.T) {
 		}},
 		{name: "few databases", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].Databases, m[1].Databases = 1, 0
-		}, want: []Hazard{{Level: hazardWarning, Text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
+		}, want: []Hazard{{Level: hazardWarning, Text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored; raise databases there"}}},
 		{name: "rules for databases that are not there", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
 			cfg.Locks = route.Rules{{Match: "a*", DB: route.AnyDB}, {Match: "b*", DB: 15}, {Match: "c*", DB: 98}, {Match: "d*", DB: 99}}
 			u.Databases, m[0].Databases, m[1].Databases, m[2].Databases = 99, 128, 0, 16
 		}, want: []Hazard{
 			{Level: hazardWarning, Text: `locks[2] ("c*", db 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
-			{Level: hazardWarning, Text: `locks[3] ("d*", db 99): this rule is never used, because the upstream has only the databases 0 to 98`},
-			{Level: hazardWarning, Text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
+			{Level: hazardWarning, Text: `locks[3] ("d*", db 99): this rule is never used, because the upstream has only the databases 0 to 98; correct its db`},
+			{Level: hazardWarning, Text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored; raise databases there"},
 		}},
 		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
 			cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
 			cfg.Locks = route.Rules{{Match: "b*", DB: 15}, {Match: "c*", DB: 16}}
 			m[0].Databases, m[1].Databases, m[2].Databases = 99, 99, 99
 		}, want: []Hazard{
-			{Level: hazardWarning, Text: `locks[1] ("c*", db 16): this rule is never used, because this proxy has only the databases 0 to 15`},
+			{Level: hazardWarning, Text: `locks[1] ("c*", db 16): this rule is never used, because this proxy has only the databases 0 to 15; correct its db`},
 		}},
 		{name: "no rights", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0] = Facts{Title: m[0].Title, Name: m[0].Name, untold: errors.New("NOPERM")}
-		}, want: []Hazard{{Level: hazardWarning, Text: "master 1 (m1:6379) refused INFO, so its role and version are unknown: NOPERM"}}},
+		}, want: []Hazard{{Level: hazardWarning, Text: "master 1 (m1:6379) refused INFO, so its role and version are unknown; grant it (the server says: NOPERM)"}}},
 		{name: "upstream is a master", masters: 3, change: func(_ *config.Config, u *Facts, m []Facts) {
 			m[1].RunID = u.RunID
-		}, want: []Hazard{{Level: hazardWarning, Text: "the upstream (up:6379) is also master 2: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed"}}},
+		}, want: []Hazard{{Level: hazardWarning, Text: "the upstream (up:6379) is also master 2: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed; use a server of its own for each"}}},
 		{name: "embedded", masters: 0, change: func(cfg *config.Config, _ *Facts, _ []Facts) {
 			*cfg = *config.Demo()
 		}, want: []Hazard{

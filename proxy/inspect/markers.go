@@ -82,7 +82,7 @@ func (a Answers) markerLines() (lines []string, found hazardList) {
 		switch remembers := describeMarker(m); {
 		case f.Err != nil, i >= members: // a reload adds it
 		case f.marker.unread != nil:
-			add(hazardAbsent, "marker", "did not return its marker: %v", f.marker.unread)
+			add(hazardAbsent, "marker", "did not return its marker: %v (deploy/INCIDENTS.md#rejected)", f.marker.unread)
 		case f.marker.text == "" && !slices.ContainsFunc(a.Masters, Facts.isMarked):
 			unmarked = append(unmarked, f.called())
 		case f.isReplica(), f.mayEvict() && !marked && st.State == redlock.Starting:
@@ -92,13 +92,13 @@ func (a Answers) markerLines() (lines []string, found hazardList) {
 		case st.State == redlock.Voting:
 			lines = append(lines, f.called()+" "+remembers+"; it votes")
 		case st.State == redlock.Quarantined:
-			add(hazardWarning, "quarantine", "%s; in quarantine until %s by its own clock", remembers, config.Timestamp(m.Since.Add(m.Quarantine)))
+			add(hazardWarning, "quarantine", "%s; in quarantine until %s by its own clock (deploy/INCIDENTS.md#quarantined)", remembers, config.Timestamp(m.Since.Add(m.Quarantine)))
 		case st.State == redlock.Rejected && marked:
 			add(hazardAbsent, "marker", "must not vote: %s; %s", st.Reason, anotherSet)
 		case st.State == redlock.Rejected:
 			add(hazardAbsent, "marker", "must not vote: %s", st.Reason)
 		case marked:
-			add(hazardWarning, "quarantine", "%s; %s, and does not vote for %s", remembers, st.Reason, quarantine)
+			add(hazardWarning, "quarantine", "%s; %s, and does not vote for %s (deploy/INCIDENTS.md#quarantined)", remembers, st.Reason, quarantine)
 		default:
 			add(hazardWarning, "quarantine", "was flushed, has lost its data or is new (%s), and does not vote for %s; if it is new: %s", st.Reason, quarantine, redlock.TellAll)
 		}

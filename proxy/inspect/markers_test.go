@@ -37,9 +37,9 @@ func TestMarkerLines(t *testing.T) {
 		{"from the beginning", func(_ *config.Config, m *Facts) { m.marker.text = marker(2, time.UnixMilli(0)) },
 			"is number 2 of 3 of set abc (epoch 2), longest TTL granted 1m30s; it votes", 0, ""},
 		{"in quarantine", func(_ *config.Config, m *Facts) { m.marker.text = marker(2, now.Add(-10*time.Second)) },
-			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-21T05:09:50Z, longest TTL granted 1m30s; in quarantine until 2026-11-21T05:10:20Z by its own clock", hazardWarning, "quarantine"},
+			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-21T05:09:50Z, longest TTL granted 1m30s; in quarantine until 2026-11-21T05:10:20Z by its own clock (deploy/INCIDENTS.md#quarantined)", hazardWarning, "quarantine"},
 		{"restarted", func(_ *config.Config, m *Facts) { m.RunID = "another" },
-			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has been restarted, and does not vote for " + quarantine, hazardWarning, "quarantine"},
+			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has been restarted, and does not vote for " + quarantine + " (deploy/INCIDENTS.md#quarantined)", hazardWarning, "quarantine"},
 		{"without a marker", func(_ *config.Config, m *Facts) { m.marker.text = "" },
 			"was flushed, has lost its data or is new (its marker is missing), and does not vote for " + quarantine + "; if it is new: " + redlock.TellAll, hazardWarning, "quarantine"},
 		{"of another set", func(_ *config.Config, m *Facts) {
@@ -54,7 +54,7 @@ func TestMarkerLines(t *testing.T) {
 		{"somebody's key", func(_ *config.Config, m *Facts) { m.marker.text = "hello" },
 			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it, or correct the address if another proxy listens there", hazardAbsent, "marker"},
 		{"not shown", func(_ *config.Config, m *Facts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
-			"did not return its marker: NOPERM", hazardAbsent, "marker"},
+			"did not return its marker: NOPERM (deploy/INCIDENTS.md#rejected)", hazardAbsent, "marker"},
 	} {
 		cfg, _, masters := testServers(3)
 		for i := range masters {

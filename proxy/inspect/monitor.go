@@ -212,7 +212,7 @@ func (s *Monitor) sees(f *Facts, now time.Time) {
 	s.upstream.Store(&seen)
 	switch {
 	case seen.Problem != "" && (!known || changed):
-		s.log.Error("the upstream cannot be used: clients hear NOUPSTREAM, but for locks", "upstream", f.Name, "error", seen.Problem)
+		s.log.Error("the upstream cannot be used: clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream)", "upstream", f.Name, "error", seen.Problem)
 	case seen.Problem == "" && known && changed:
 		s.log.Info("the upstream can be used again", "upstream", f.Name, "after", now.Sub(before.Since).Round(time.Millisecond))
 	}

@@ -98,13 +98,13 @@ func TestWhatIsSaidOfTheUpstream(t *testing.T) {
 	}{
 		{&Facts{Name: "a"}, 0, ""},
 		{&Facts{Name: "a"}, 0, ""},
-		{&Facts{Name: "a", Err: errors.New("refused")}, 2, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks" upstream=a error=refused`},
+		{&Facts{Name: "a", Err: errors.New("refused")}, 2, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream)" upstream=a error=refused`},
 		{&Facts{Name: "a", Err: errors.New("no answer")}, 2, ""},
 		{&Facts{Name: "a"}, 4, `level=INFO msg="the upstream can be used again" upstream=a after=2s`},
-		{&Facts{Name: "b", Err: errors.New("refused")}, 5, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks" upstream=b error=refused`},
+		{&Facts{Name: "b", Err: errors.New("refused")}, 5, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream)" upstream=b error=refused`},
 		{&Facts{Name: "a"}, 6, ""}, // a reload took the other one away
 		{nil, 0, ""},
-		{&Facts{Name: "a", Err: errors.New("refused")}, 8, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks" upstream=a error=refused`},
+		{&Facts{Name: "a", Err: errors.New("refused")}, 8, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream)" upstream=a error=refused`},
 	} {
 		before := log.String()
 		at := func(step int) time.Time { return start.Add(time.Duration(step) * time.Second) }

@@ -19,7 +19,7 @@ const (
 	errorCursor         wire.Error = "-ERR invalid cursor\r\n"
 	errorExpireNX       wire.Error = "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n"
 	errorExpireGTLT     wire.Error = "-ERR GT and LT options at the same time are not compatible\r\n"
-	errorHolderVanished wire.Error = "-ERR the lock was not taken and its holder could not be read\r\n"
+	errorHolderVanished wire.Error = "-ERR the lock was not taken and its holder could not be read; try again\r\n"
 )
 
 var errorLongReply = wire.ErrTooLarge("reply", "lock_reply")
@@ -96,7 +96,7 @@ func (a answer) append(dst []byte, version wire.Version) []byte {
 	case a.rejected != "":
 		return append(dst, a.rejected...)
 	case a.outcome.Verdict == redlock.NoQuorum || a.outcome.Abandoned:
-		return appendErrorText(dst, a.outcome.NoQuorumError())
+		return appendErrorText(dst, quorumLost(a.outcome))
 	case a.outcome.Err != "":
 		return appendErrorText(dst, a.outcome.Err)
 	}
@@ -140,4 +140,9 @@ func appendBulkOrNull(dst, value []byte, version wire.Version) []byte {
 		return wire.AppendNull(dst, version)
 	}
 	return redcon.AppendBulk(dst, value)
+}
+
+// quorumLost is the error of an outcome without a quorum.
+func quorumLost(o redlock.Outcome) string {
+	return o.NoQuorumError() + " (deploy/INCIDENTS.md#quorumlost)"
 }

@@ -90,7 +90,7 @@ func TestNoScriptInRedissWords(t *testing.T) {
 		{"EVALSHA " + sha + " 1 k", fakeLockerReply("-" + valkey + "\r\n"), string(errorNoScript)},
 		{"EVALSHA_RO " + sha + " 1 k", redlock.Outcome{Verdict: redlock.Lost, Err: valkey}, string(errorNoScript)},
 		{"EVALSHA " + sha + " 1 k", fakeLockerReply("-ERR NOSCRIPT\r\n"), "-ERR NOSCRIPT\r\n"},
-		{"EVALSHA " + sha + " 1 k", fakeLockerNoQuorum, "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"},
+		{"EVALSHA " + sha + " 1 k", fakeLockerNoQuorum, "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed (deploy/INCIDENTS.md#quorumlost)\r\n"},
 		{"EVAL s 1 k", fakeLockerReply("-NOSCRIPT my own\r\n"), "-NOSCRIPT my own\r\n"},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(row.outcome))

@@ -185,7 +185,7 @@ func TestALostQuorumEndsAWait(t *testing.T) {
 		a, b := x.send(t.Context(), "SET k a NX PX 30000"), x.send(t.Context(), "SETNX k b")
 		x.heldBy("?")
 		x.change("k")
-		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
+		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed (deploy/INCIDENTS.md#quorumlost)\r\n"
 		a.Want(t, lost, 0)
 		b.Want(t, lost, 0)
 		x.wantNotes(t, "error after 0s", "error after 0s", "waits", "waits")
@@ -234,7 +234,7 @@ func TestAClientLeavesTheLine(t *testing.T) {
 		b := x.send(t.Context(), "SET k b NX PX 30000")
 		leave()
 		x.send(t.Context(), "DEL k")
-		a.Want(t, "-"+redlock.Outcome{Verdict: redlock.NoQuorum, Abandoned: true}.NoQuorumError()+"\r\n", 0)
+		a.Want(t, "-"+redlock.Outcome{Verdict: redlock.NoQuorum, Abandoned: true}.NoQuorumError()+" (deploy/INCIDENTS.md#quorumlost)\r\n", 0)
 		b.Want(t, string(wire.OK), 0)
 		x.wantNotes(t, "gone after 0s", "granted after 0s", "waits", "waits")
 	})
@@ -334,7 +334,7 @@ func TestAScriptThatFindsItsLockFreeDoesNotWait(t *testing.T) {
 		b, c := x.send(t.Context(), "EVAL take 1 k b"), x.send(t.Context(), "SET k c NX PX 30000")
 		x.heldBy("?")
 		x.change("k")
-		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
+		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed (deploy/INCIDENTS.md#quorumlost)\r\n"
 		b.Want(t, lost, 0)
 		c.Want(t, lost, 0)
 	})

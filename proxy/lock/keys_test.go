@@ -35,7 +35,7 @@ func TestSeveralKeys(t *testing.T) {
 		}
 		return outcomes[key]
 	}
-	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
+	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed (deploy/INCIDENTS.md#quorumlost)\r\n"
 	for _, row := range []struct {
 		Command, reply string
 		questions      int

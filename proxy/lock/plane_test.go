@@ -35,7 +35,7 @@ func fakeLockerReply(reply string) redlock.Outcome {
 // synctest bubble begins.
 func TestCommandsBecomeRequests(t *testing.T) {
 	const wrongType = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
-	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
+	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed (deploy/INCIDENTS.md#quorumlost)\r\n"
 	rows := []struct {
 		Command string
 		outcome redlock.Outcome
@@ -301,7 +301,7 @@ func TestLogTellsWhoAndWhich(t *testing.T) {
 // clients that have gone.
 func TestUndecidedCommandsAreLogged(t *testing.T) {
 	p := newFakeLockerPlane(fakeLockerAnswers(redlock.Outcome{Verdict: redlock.NoQuorum, Voting: 2, Answered: 2, Asked: 5, Needed: 3}))
-	const line = "level=WARN msg=\"lock commands could not be decided\" error=\"QUORUMLOST 2 of 5 lock masters can vote, 3 needed\" command="
+	const line = "level=WARN msg=\"lock commands could not be decided (deploy/INCIDENTS.md#quorumlost)\" error=\"QUORUMLOST 2 of 5 lock masters can vote, 3 needed\" command="
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.Do(gone, nil, fakeLockerCall("GET k"))

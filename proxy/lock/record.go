@@ -169,7 +169,7 @@ func (p *Plane) warnOfTTL(r *record) {
 	switch ttl, most := r.answer.ttl, p.MaxQuarantine(); {
 	case ttl > most:
 		p.Meter.LockBeyondQuarantine()
-		p.warnOnce(r.rule, "lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends",
+		p.warnOnce(r.rule, "lock taken for longer than max_quarantine: a master that forgets it may vote again before it ends; raise max_quarantine or take it for less",
 			"ttl", ttl.String(), "max_quarantine", most.String())
 	case ttl == 0:
 		p.withoutTTL.Add(1)
@@ -259,7 +259,7 @@ func (p *Plane) log(ctx context.Context, r *record, calls []Command, took time.D
 	a := &r.answer
 	if a.outcome.Verdict == redlock.NoQuorum && ctx.Err() == nil {
 		if count, due := p.undecided.Due(time.Now()); due {
-			p.Log.Warn("lock commands could not be decided", "error", a.outcome.NoQuorumError(),
+			p.Log.Warn("lock commands could not be decided (deploy/INCIDENTS.md#quorumlost)", "error", a.outcome.NoQuorumError(),
 				"command", r.name, "db", r.db, "took", took, "undecided_since_last_line", count)
 		}
 	}

@@ -63,7 +63,7 @@ func TestScansHaveOnePage(t *testing.T) {
 		t.Errorf("asked %q", asked)
 	}
 	p.locker.answer = fakeLockerAnswers(fakeLockerNoQuorum)
-	if got := p.ask(t, "HSCAN h 0"); got != "-"+fakeLockerNoQuorum.NoQuorumError()+"\r\n" {
+	if got := p.ask(t, "HSCAN h 0"); got != "-"+fakeLockerNoQuorum.NoQuorumError()+" (deploy/INCIDENTS.md#quorumlost)\r\n" {
 		t.Errorf("without a quorum: %q", got)
 	}
 }

@@ -28,7 +28,7 @@ func (p *Plane) Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watc
 	p.awaitStart(ctx)
 	w, o := p.Locker.Watch(ctx, db, keys)
 	if o.Verdict == redlock.NoQuorum {
-		return nil, wire.Error(appendErrorText(nil, o.NoQuorumError()))
+		return nil, wire.Error(appendErrorText(nil, quorumLost(o)))
 	}
 	return w, ""
 }

@@ -24,7 +24,7 @@ func (e *httpErrors) Write(line []byte) (int, error) {
 	defer e.mu.Unlock()
 	if now := time.Now(); now.Sub(e.last) >= acceptLogPause {
 		e.last = now
-		e.to.Warn("the HTTP server of the admin address had an error", "error", strings.TrimSpace(string(line)))
+		e.to.Warn("the HTTP server of the admin address had an error; raise the limit of open files if that is the cause", "error", strings.TrimSpace(string(line)))
 	}
 	return len(line), nil
 }

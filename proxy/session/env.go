@@ -40,7 +40,7 @@ func NewEnv(active *config.Active, meter *events.Metrics, log *slog.Logger, l *l
 			return
 		}
 		meter.UpstreamProtocolError()
-		log.Error("closing upstream connection: unexpected reply (out of sync)", slog.Any("error", err))
+		log.Error("closing upstream connection: unexpected reply, out of sync (deploy/INCIDENTS.md#redlockupstreambroken)", slog.Any("error", err))
 	})
 	return e
 }

@@ -129,7 +129,7 @@ func (s *Session) dial(open func() *upstream.Failure) (failure *upstream.Failure
 		s.dialError = failure.Reply
 		s.Env.Metrics.UpstreamDialFailed()
 		if count, due := s.Env.dials.Due(time.Now()); due {
-			s.Env.Log.Warn("upstream dial failed", slog.Any("error", failure.Err), slog.Int("failed_since_last_line", count))
+			s.Env.Log.Warn("upstream dial failed (deploy/INCIDENTS.md#noupstream)", slog.Any("error", failure.Err), slog.Int("failed_since_last_line", count))
 		}
 	}
 	return failure

@@ -51,7 +51,7 @@ const (
 	ErrExecNoMulti       Error = "-ERR EXEC without MULTI\r\n"
 	ErrDiscardNoMulti    Error = "-ERR DISCARD without MULTI\r\n"
 	ErrExecAbort         Error = "-EXECABORT Transaction discarded because of previous errors.\r\n"
-	ErrNoToken           Error = "-ERR REDLOCK TOKEN needs a lock key, and no lock rule matches this one\r\n"
+	ErrNoToken           Error = "-ERR REDLOCK TOKEN needs a lock key, and no lock rule matches this one; REDLOCK RULES has the rules\r\n"
 	ErrNotInMulti        Error = "-ERR Command not allowed inside a transaction\r\n"
 	ErrScriptFlush       Error = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
 	ErrScriptKill        Error = "-NOTBUSY No scripts in execution right now.\r\n"
@@ -69,38 +69,38 @@ const (
 // The texts for cases that a single Redis does not have.
 const (
 	ErrNoCluster        Error = "-ERR This instance has cluster support disabled\r\n"
-	ErrCrossLock        Error = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
-	ErrWatchDatabase    Error = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
+	ErrCrossLock        Error = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server; use a command for each, or name the others as companions of the lock rule\r\n"
+	ErrWatchDatabase    Error = "-ERR WATCH on lock keys of two databases is not supported by this proxy; watch those of one\r\n"
 	ErrLockInPipe       Error = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
 	ErrInPipe           Error = "-ERR this command cannot be used on a connection in this mode, only after RESET\r\n"
 	ErrHelloInPipe      Error = "-ERR HELLO with AUTH cannot be used on a connection in this mode, only after RESET\r\n"
-	ErrSubscribeInMulti Error = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
+	ErrSubscribeInMulti Error = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy; subscribe outside\r\n"
 	ErrWaitShared       Error = "-ERR WAIT counts the writes of one connection, and yours were sent over shared ones; set upstream_connections: own in the proxy's configuration\r\n"
-	ErrUpstreamDown     Error = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
+	ErrUpstreamDown     Error = "-NOUPSTREAM the upstream server of this proxy cannot be reached (deploy/INCIDENTS.md#noupstream)\r\n"
 	ErrUpstreamRefused  Error = "-NOUPSTREAM the upstream server refused the user, password or database of this proxy; correct upstream in its configuration\r\n"
-	ErrUpstreamProtocol Error = "-NOUPSTREAM the upstream server of this proxy does not speak RESP3\r\n"
-	ErrUpstreamNone     Error = "-NOUPSTREAM this proxy is for locks only (upstream: none) and does not answer this command\r\n"
-	ErrUpstreamReply    Error = "-NOUPSTREAM the upstream server of this proxy gave an unexpected reply\r\n"
-	ErrTrackingPrefixes Error = "-ERR too many prefixes for CLIENT TRACKING through this proxy\r\n"
-	ErrSubscriptions    Error = "-ERR too many subscriptions to the channels of locks and to patterns through this proxy\r\n"
-	ErrLockKeys         Error = "-ERR the lock command or transaction has more keys than limits.lock_keys of this proxy allows\r\n"
-	ErrExecRules        Error = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began\r\n"
-	ErrReservedKey      Error = "-ERR this key is reserved for the proxy's own record of its lock masters\r\n"
+	ErrUpstreamProtocol Error = "-NOUPSTREAM the upstream server of this proxy does not speak RESP3; use RESP2 here, or Redis 6 or newer there\r\n"
+	ErrUpstreamNone     Error = "-NOUPSTREAM this proxy is for locks only (upstream: none) and does not answer this command; set upstream in its configuration\r\n"
+	ErrUpstreamReply    Error = "-NOUPSTREAM the upstream server of this proxy gave an unexpected reply (deploy/INCIDENTS.md#noupstream)\r\n"
+	ErrTrackingPrefixes Error = "-ERR too many prefixes for CLIENT TRACKING through this proxy; name fewer\r\n"
+	ErrSubscriptions    Error = "-ERR too many subscriptions to the channels of locks and to patterns through this proxy; raise limits.subscriptions (deploy/INCIDENTS.md#limits)\r\n"
+	ErrLockKeys         Error = "-ERR the lock command or transaction has more keys than limits.lock_keys of this proxy allows (deploy/INCIDENTS.md#limits)\r\n"
+	ErrExecRules        Error = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began; run it again\r\n"
+	ErrReservedKey      Error = "-ERR this key is reserved for the proxy's own record of its lock masters; use another one\r\n"
 	ErrExecCondition    Error = "-ERR EXEC with a condition on a lock key is not supported by this proxy: WATCH the key instead\r\n"
 	ErrElsewhere        Error = "-ERR lock keys cannot be copied or moved between databases through this proxy\r\n"
-	ErrMemory           Error = "-ERR this proxy is out of memory for unfinished commands\r\n"
+	ErrMemory           Error = "-ERR this proxy is out of memory for unfinished commands; try again, or raise limits.memory (deploy/INCIDENTS.md#limits)\r\n"
 )
 
 // ErrTooLarge refuses what is larger than a limit of the configuration.
 func ErrTooLarge(what string, limit Limit) Error {
-	return Error("-ERR the " + what + " is larger than limits." + string(limit) + " of this proxy allows\r\n")
+	return Error("-ERR the " + what + " is larger than limits." + string(limit) + " of this proxy allows (deploy/INCIDENTS.md#limits)\r\n")
 }
 
 // ErrMoving refuses a command on a key that a change of the lock rules moved. It says
 // when clients may use the key again.
 func ErrMoving(until time.Time) Error {
 	return Error("-TRYAGAIN the lock rules of this proxy have changed and moved this key; an older lock may still be held in the old place, so the key can be used again from " +
-		until.UTC().Format(time.RFC3339) + "\r\n")
+		until.UTC().Format(time.RFC3339) + " (deploy/INCIDENTS.md#tryagain)\r\n")
 }
 
 // ErrArity refuses a command with a wrong number of arguments. name is that of the
@@ -190,7 +190,7 @@ func ErrUnknownSubcommand(args [][]byte) Error {
 // ErrNotALock refuses a command where there is no upstream, because no lock rule matches this key.
 func ErrNotALock(key []byte) Error {
 	key = key[:min(len(key), 128)]
-	return Error("-NOUPSTREAM this proxy is for locks only (upstream: none), and no lock rule matches the key '" + OneLine(key) + "'\r\n")
+	return Error("-NOUPSTREAM this proxy is for locks only (upstream: none), and no lock rule matches the key '" + OneLine(key) + "' (deploy/INCIDENTS.md#noupstream)\r\n")
 }
 
 // OneLine replaces line ends with spaces, so that quoted input does not end the error's

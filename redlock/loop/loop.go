@@ -150,7 +150,7 @@ func (l *Loop) runRounds(done chan<- struct{}) {
 			close(done)
 			return
 		}
-		l.helpers.Go(func() { l.log.Error("runtime.Goexit was called on the event loop") })
+		l.helpers.Go(func() { l.log.Error("runtime.Goexit was called on the event loop (please report)") })
 		go l.runRounds(done)
 	}()
 	for !l.isOver() {

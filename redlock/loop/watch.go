@@ -83,7 +83,7 @@ func (l *Loop) watchOver(done <-chan struct{}) {
 		}
 		l.Do(endUnused)
 		if began := l.watch.began.Load(); began != 0 && l.watch.now()-began > int64(stuckAfter) {
-			l.log.Error("the event loop is stuck, so no client is served", "for", time.Duration(l.watch.now()-began))
+			l.log.Error("the event loop is stuck, so no client is served (deploy/INCIDENTS.md#the-event-loop)", "for", time.Duration(l.watch.now()-began))
 		}
 		if time.Since(logged) > logEvery && l.logLongest() {
 			logged = time.Now()
@@ -97,7 +97,7 @@ func (l *Loop) logLongest() bool {
 	if r == nil {
 		return false
 	}
-	l.log.Warn("a round of the event loop took long and delayed all clients", "took", r.round,
+	l.log.Warn("a round of the event loop took long and delayed all clients (deploy/INCIDENTS.md#the-event-loop)", "took", r.round,
 		"rounds", l.watch.long.Swap(0), "longest_part", r.longest, "of", r.what)
 	return true
 }
@@ -110,7 +110,7 @@ func (l *Loop) contain(where string) {
 		}
 		stack := string(debug.Stack())
 		l.helpers.Go(func() {
-			l.log.Error("panic on the event loop", "in", where, slog.Any("panic", reason), "stack", stack)
+			l.log.Error("panic on the event loop (please report)", "in", where, slog.Any("panic", reason), "stack", stack)
 		})
 	}
 }

@@ -61,7 +61,7 @@ func (s *Set) plan(now time.Time) []roster.Write {
 func (s *Set) mark(m roster.Write, planned moment) {
 	master := s.At(m.Master)
 	if m.Cause != 0 {
-		s.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended",
+		s.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended (deploy/INCIDENTS.md#quarantined)",
 			"master", master.Name(), "db", m.DB, "reason", m.Reason,
 			"quarantine", m.Marker.Quarantine.String())
 	}
@@ -76,7 +76,7 @@ func (s *Set) mark(m roster.Write, planned moment) {
 			}
 		}
 		if resp.IsError(replies[0]) {
-			master.logRefusal("a lock master refuses the write of its marker, and cannot vote without it", Refusal(replies[0]))
+			master.logRefusal("a lock master refuses the write of its marker, and cannot vote without it (deploy/INCIDENTS.md#rejected)", Refusal(replies[0]))
 		}
 	})}, stream.Sending{Frames: AppendMark(nil, m, master.clock.leastAt(planned)+s.limits.Load().LateMark())}, planned.at)
 }

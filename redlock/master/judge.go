@@ -50,9 +50,9 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	jump, slept := m.clock.observe(sent, received, server, limits.ClockDrift, m.slumber)
 	switch {
 	case jump.Forward():
-		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.Name(), "by", jump.Least.String())
+		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early (deploy/INCIDENTS.md#redlockclockjumped)", "master", m.Name(), "by", jump.Least.String())
 	case jump.Backward():
-		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.Name(), "by", (-jump.Most).String())
+		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer (deploy/INCIDENTS.md#redlockclockjumped)", "master", m.Name(), "by", (-jump.Most).String())
 	}
 	rest, token := marker.CutToken(text)
 	if s.hung.Swap(false) {

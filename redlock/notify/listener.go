@@ -75,7 +75,7 @@ func (r *listener) run(ctx context.Context) {
 			began := time.Now()
 			err = r.serve(ctx, c.Conn, c.Reader, server)
 			if ctx.Err() == nil {
-				r.hub.log.Warn("the connection that listens to a lock master has ended; it is dialled anew", "master", r.master.Name(), "error", err)
+				r.hub.log.Info("the connection that listens to a lock master has ended; it is dialled anew", "master", r.master.Name(), "error", err)
 			}
 			if redial.AtOnce(err, time.Since(began)) {
 				r.ended(ctx, dialling)

@@ -34,7 +34,7 @@ func (r *Roster) settleJumps(now time.Time) {
 		return // a slow or unreachable master may not have jumped
 	default:
 		r.stood = standstill{now, by}
-		r.warn("the clocks of all lock masters seem to have jumped together, so this process was suspended; their answers of that moment did not count", "by", by.Least.String())
+		r.warn("the clocks of all lock masters seem to have jumped together, so this process was suspended; their answers of that moment did not count (deploy/INCIDENTS.md#redlockclockjumped)", "by", by.Least.String())
 	}
 	for p, s := range r.views {
 		if masters[p.Master] && s.jumpedAt.Equal(s.lastAt) { // otherwise it also jumped before

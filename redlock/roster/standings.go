@@ -48,7 +48,7 @@ func (r *Roster) tellNoSet(now time.Time) {
 		r.noSet = setProblem{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
 		r.noSet.told = true
-		r.warn("no lock can be decided yet, because there is no set of lock masters", "reason", r.reason)
+		r.warn("no lock can be decided yet, because there is no set of lock masters (deploy/INCIDENTS.md#starting)", "reason", r.reason)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 var errDefect = errors.New("a defect in the proxy; see the log")
 
 // defectFound is the log message for a panic.
-const defectFound = "a defect in the proxy was contained"
+const defectFound = "a defect in the proxy was contained (please report)"
 
 // LogDefect logs a recovered panic with the stack.
 func LogDefect(log *slog.Logger, reason any) {

@@ -299,6 +299,6 @@ func (s *Stream) GiveUp(why error) {
 	}
 	s.mu.Unlock()
 	if gives {
-		s.log.Error("giving up a connection to a lock master", "master", s.owner.Name(), "db", s.db, "error", why)
+		s.log.Error("giving up a connection to a lock master; check what listens at its address", "master", s.owner.Name(), "db", s.db, "error", why)
 	}
 }
