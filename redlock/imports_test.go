@@ -136,7 +136,7 @@ func (s *survey) meets(room, imported string, isTest bool) string {
 	_, forTests := testRooms[target]
 	_, ofTests := testRooms[room]
 	switch {
-	case (imported == thisModule+"/integration/layer" || imported == thisModule+"/integration/fault") && (isTest || ofTests): // which tests run, and names of faults
+	case (imported == thisModule+"/integration/layer" || imported == thisModule+"/integration/fault" || imported == thisModule+"/integration/history") && (isTest || ofTests): // which tests run, names of faults, and the judge of histories
 	case imported == thisModule+"/integration/testca" && isTest: // it issues certificates
 	case imported == thisModule+"/integration/datatest" && isTest: // it runs tests that are data
 	case imported == thisModule+"/integration/child" && ofTests: // it ends a test's servers

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	check "redlock-proxy/integration/history"
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
@@ -157,7 +158,7 @@ func (c *simClient) ttl() time.Duration {
 	return c.key.ttl.Truncate(time.Millisecond)
 }
 
-func (c *simClient) acquire(l *Locker, token string) *holding {
+func (c *simClient) acquire(l *Locker, token string) *check.Hold {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if c.chance(5) {
@@ -217,7 +218,7 @@ func (c *simClient) end(l *Locker, ttl time.Duration, won Outcome) time.Time {
 }
 
 // work holds the lock for a while, maybe extends it, and releases it.
-func (c *simClient) work(l *Locker, held *holding, token string) {
+func (c *simClient) work(l *Locker, held *check.Hold, token string) {
 	if c.key.style == expireAfterwards {
 		c.extend(l, held, c.key.ttl.Truncate(time.Millisecond))
 	}
@@ -229,7 +230,7 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 		}
 		if !c.connected() {
 			if c.key.style.expires() || c.key.style == expireAfterwards {
-				held.to = earlier(held.to, time.Now())
+				held.To = earlier(held.To, time.Now())
 				return
 			}
 			l = c.connect() // the lock is not bound to the connection
@@ -237,7 +238,7 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 		if c.key.style.expires() && c.chance(12) {
 			return // the client lets the lock expire
 		}
-		if c.key.style == noTTL || c.key.style == constantNoTTL || c.s.trace != nil || !c.chance(25) || !time.Now().Before(held.to) {
+		if c.key.style == noTTL || c.key.style == constantNoTTL || c.s.trace != nil || !c.chance(25) || !time.Now().Before(held.To) {
 			break
 		}
 		ttl := c.key.ttl
@@ -251,15 +252,15 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 
 // extend moves the end of a holding. While nobody knows whether it succeeded, the earlier
 // of the two ends counts.
-func (c *simClient) extend(l *Locker, held *holding, ttl time.Duration) {
-	before := held.to
-	held.to = earlier(held.to, time.Now().Add(l.box.Validity(ttl, 0)))
+func (c *simClient) extend(l *Locker, held *check.Hold, ttl time.Duration) {
+	before := held.To
+	held.To = earlier(held.To, time.Now().Add(l.box.Validity(ttl, 0)))
 	o := c.ask(context.Background(), func(ctx context.Context) Outcome {
 		return l.Extend(ctx, ExtendRequest{Key: c.lock, TTL: ttl})
 	})
 	c.s.log.tell(c, "extends by %v through %s: %v", ttl, c.proxy.name, o.Verdict)
 	if o.Verdict == Won && time.Now().Before(before) && c.connected() {
-		held.to = c.end(l, ttl, o)
+		held.To = c.end(l, ttl, o)
 		c.s.history.count(func(n *simCounts) { n.extended++ })
 	}
 }
@@ -271,12 +272,12 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func (c *simClient) release(l *Locker, held *holding, token string) {
-	left := time.Until(held.to)
+func (c *simClient) release(l *Locker, held *check.Hold, token string) {
+	left := time.Until(held.To)
 	if left <= 0 {
 		return
 	}
-	held.to = time.Now()
+	held.To = time.Now()
 	run := func(r RunRequest) func(context.Context) Outcome {
 		return func(ctx context.Context) Outcome { return l.Run(ctx, r) }
 	}

@@ -1,32 +1,23 @@
 package redlock
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	check "redlock-proxy/integration/history"
 )
 
 // A history says which client could rely on which lock, and when. Its times are those of
 // the bubble's clock, which counts as true here. Masters have clocks of their own.
 type history struct {
-	holds    []*holding
+	holds    []*check.Hold
 	failures []string
 	subject  string // the key that the last of them is about; "": all
 	counts   simCounts
-}
-
-// A holding is the time for which a client uses a lock: from the verdict until the
-// validity ends or the release begins. Only its client changes it.
-type holding struct {
-	key    string
-	client string
-	how    string
-	from   time.Time
-	to     time.Time
 }
 
 // simCounts shows that a simulation did something at all.
@@ -51,51 +42,26 @@ func (h *history) fail(format string, args ...any) {
 func (h *history) count(f func(c *simCounts)) { f(&h.counts) }
 
 // begin notes that a client believes it holds the lock from now to end.
-func (h *history) begin(key, client, how string, end time.Time) *holding {
+func (h *history) begin(key, client, how string, end time.Time) *check.Hold {
 	now := time.Now()
 	if !end.After(now) {
 		h.fail("won without validity: %s has %s by %s until %v before now", client, key, how, now.Sub(end))
 	}
-	x := &holding{key: key, client: client, how: how, from: now, to: end}
+	x := &check.Hold{Key: key, Client: client, How: how, From: now, To: end}
 	h.holds = append(h.holds, x)
 	return x
-}
-
-// A conflict is two clients that relied on one lock at the same time.
-type conflict struct{ first, second *holding }
-
-func (c conflict) String() string {
-	return fmt.Sprintf("two holders of %s: %s by %s from %s to %s, and %s by %s from %s to %s", c.first.key,
-		c.first.client, c.first.how, clock(c.first.from), clock(c.first.to),
-		c.second.client, c.second.how, clock(c.second.from), clock(c.second.to))
 }
 
 func clock(t time.Time) string { return t.Format("05.000000") }
 
 // conflicts checks the finished history.
-func (h *history) conflicts() []conflict {
-	slices.SortFunc(h.holds, func(a, b *holding) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), a.from.Compare(b.from))
-	})
-	var found []conflict
-	for i, x := range h.holds {
-		for _, y := range h.holds[i+1:] {
-			if y.key != x.key || !y.from.Before(x.to) {
-				break
-			}
-			if y.to.After(y.from) {
-				found = append(found, conflict{x, y})
-			}
-		}
-	}
-	return found
-}
+func (h *history) conflicts() []check.Conflict { return check.Conflicts(h.holds) }
 
 // text returns the whole history, to compare two runs of one seed.
 func (h *history) text() string {
 	var b []byte
 	for _, x := range h.holds {
-		b = fmt.Appendf(b, "%s %s %s %s %s\n", x.key, x.client, x.how, x.from.Format("05.000000000"), x.to.Format("05.000000000"))
+		b = fmt.Appendf(b, "%s %s %s %s %s\n", x.Key, x.Client, x.How, x.From.Format("05.000000000"), x.To.Format("05.000000000"))
 	}
 	return fmt.Sprintf("%s%+v\n%q\n", b, h.counts, h.failures)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	check "redlock-proxy/integration/history"
 )
 
 // A simCut is a part of a world's history: it ends earlier, and some rounds of clients and some
@@ -53,8 +55,8 @@ func shrink(t *testing.T, seed uint64, o simOptions) *shrinker {
 	k.whole, k.until = whole, whole.plan.duration
 	if found := whole.history.conflicts(); len(found) > 0 {
 		k.holders = true
-		first := slices.MinFunc(found, func(a, b conflict) int { return a.second.from.Compare(b.second.from) })
-		k.until = first.second.from.Sub(whole.began) + time.Millisecond
+		first := slices.MinFunc(found, func(a, b check.Conflict) int { return a.Second.From.Compare(b.Second.From) })
+		k.until = first.Second.From.Sub(whole.began) + time.Millisecond
 	}
 	k.kept = k.all()
 	if !k.fails(k.kept, nil) {
@@ -163,10 +165,10 @@ func (s *simulation) story() string {
 		return b.String() + strings.Join(s.history.failures, "\n") + "\n"
 	}
 	c := found[0]
-	for _, line := range s.log.about(c.first.key, s.began, c.second.from) {
+	for _, line := range s.log.about(c.First.Key, s.began, c.Second.From) {
 		fmt.Fprintln(&b, line)
 	}
 	ms := func(t time.Time) string { return fmt.Sprintf("%.3f ms", t.Sub(s.began).Seconds()*1000) }
-	fmt.Fprintf(&b, "So %s relies on %s from %s on, and %s from %s on.\n", c.first.client, c.first.key, ms(c.first.from), c.second.client, ms(c.second.from))
+	fmt.Fprintf(&b, "So %s relies on %s from %s on, and %s from %s on.\n", c.First.Client, c.First.Key, ms(c.First.From), c.Second.Client, ms(c.Second.From))
 	return b.String()
 }

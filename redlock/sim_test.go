@@ -26,7 +26,7 @@ func simulate(t *testing.T, seed uint64, o simOptions) (s *simulation, wrong []s
 		s.run()
 	})
 	for _, c := range s.history.conflicts() {
-		wrong = append(wrong, c.String())
+		wrong = append(wrong, c.In(clock))
 	}
 	return s, append(wrong, s.history.failures...)
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"redlock-proxy/integration/rig"
-
 	"github.com/anishathalye/porcupine"
 )
 
@@ -149,7 +147,7 @@ func Check(began time.Time, calls []Call) (wrong []Violation) {
 		slices.SortFunc(leases, func(a, b *lease) int { return int(a.taken.Begin - b.taken.Begin) })
 		wrong = append(wrong, overlaps(began, leases)...)
 		for _, piece := range pieces(stepsOf(leases)) {
-			if result := porcupine.CheckOperationsTimeout(leaseModel, piece, rig.Patience); result != porcupine.Ok {
+			if result := porcupine.CheckOperationsTimeout(leaseModel, piece, time.Minute); result != porcupine.Ok {
 				wrong = append(wrong, Violation{began.Add(time.Duration(piece[len(piece)-1].Call)),
 					fmt.Sprintf("porcupine says %s: no order of these fits one lock %s on one server:%s", result, key, describe(piece))})
 			}
@@ -160,22 +158,13 @@ func Check(began time.Time, calls []Call) (wrong []Violation) {
 
 // overlaps finds two clients that could rely on the same lock at the same time.
 func overlaps(began time.Time, leases []*lease) (wrong []Violation) {
-	var relied []*lease
+	var holds []*Hold
 	for _, l := range leases {
-		if from, to := l.held(); to > from {
-			relied = append(relied, l)
-		}
+		from, to := l.held()
+		holds = append(holds, &Hold{Key: l.key, Client: fmt.Sprint("client ", l.client), How: "as " + l.token, From: began.Add(from), To: began.Add(to)})
 	}
-	start := func(l *lease) time.Duration { from, _ := l.held(); return from }
-	slices.SortFunc(relied, func(a, b *lease) int { return int(start(a) - start(b)) })
-	for i, l := range relied {
-		_, to := l.held()
-		for _, other := range relied[i+1:] {
-			if start(other) >= to {
-				break
-			}
-			wrong = append(wrong, Violation{began.Add(start(other)), fmt.Sprintf("two holders of %s: %s, and %s", l.key, l, other)})
-		}
+	for _, c := range Conflicts(holds) {
+		wrong = append(wrong, Violation{c.Second.From, c.In(func(t time.Time) string { return Stamp(t.Sub(began)) })})
 	}
 	return wrong
 }

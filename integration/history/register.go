@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -106,6 +107,28 @@ func (r *Register) Leave(h *Holder) {
 	}
 }
 
+// Visit is a client's whole use of a lock that it holds until then: it comes in, writes, stays, writes again and leaves.
+func (r *Register) Visit(client int, until time.Time) {
+	h := r.Enter(client, "its token", until)
+	defer r.Leave(h)
+	r.Write(h)
+	time.Sleep(shortVisit)
+	r.Write(h)
+}
+
+// Check fails the test if two clients could rely on the lock at the same time, or came in less often than that.
+func (r *Register) Check(t testing.TB, visits int) {
+	t.Helper()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	for _, breach := range r.Breaches[:min(len(r.Breaches), 3)] {
+		t.Errorf("%s: %s", r.Key, breach.What)
+	}
+	if r.Writes < 2*visits {
+		t.Errorf("%s was used %d times, want %d", r.Key, r.Writes/2, visits)
+	}
+}
+
 // InUse tells whether some client came in after the moment after, has stayed longer than
 // ShortStay, and can rely on the lock for longer than left.
 func (r *Register) InUse(after time.Time, left time.Duration) bool {
@@ -118,6 +141,9 @@ func (r *Register) InUse(after time.Time, left time.Duration) bool {
 	}
 	return false
 }
+
+// shortVisit is enough for another client to come in if it wrongly can.
+const shortVisit = time.Millisecond / 2
 
 // ShortStay is the longest time for which most clients hold a lock.
 const ShortStay = 50 * time.Millisecond

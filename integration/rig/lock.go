@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/integration/history"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -53,64 +54,19 @@ func MustRelease(t testing.TB, client *redis.Client, key, token string) {
 
 func NoQuorum(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "QUORUMLOST ") }
 
-// CriticalSection detects two holders at the same time, in two ways. It counts the
-// clients inside. And each client increments a counter on the upstream in two steps, a
-// read and a write, as with a resource that has no protection of its own.
-type CriticalSection struct {
-	inside   atomic.Int32
-	entered  atomic.Int64
-	overlaps atomic.Int64
-	Counter  *redis.Client
-	Key      string
-}
-
-// Enter does a holder's work. The caller holds the lock.
-func (s *CriticalSection) Enter(ctx context.Context) error {
-	if s.inside.Add(1) != 1 {
-		s.overlaps.Add(1)
-	}
-	defer s.inside.Add(-1)
-	n, err := s.Counter.Get(ctx, s.Key).Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return err
-	}
-	if err := s.Counter.Set(ctx, s.Key, n+1, 0).Err(); err != nil {
-		return err
-	}
-	s.entered.Add(1)
-	return nil
-}
-
-// Check fails the test if two holders were inside at the same time.
-func (s *CriticalSection) Check(t testing.TB, wantEntered int64) {
-	t.Helper()
-	if n := s.overlaps.Load(); n > 0 {
-		t.Errorf("%d times two clients held the lock at once", n)
-	}
-	counted, err := s.Counter.Get(context.Background(), s.Key).Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if entered := s.entered.Load(); counted != entered {
-		t.Errorf("the counter is %d after %d increments: some were lost", counted, entered)
-	}
-	if entered := s.entered.Load(); entered < wantEntered {
-		t.Errorf("the section was entered %d times, want %d", entered, wantEntered)
-	}
-}
-
-// Contender is a client that takes the lock, enters, and releases, again and again.
+// Contender is a client that takes the lock, uses what it protects, and releases, again and again.
 type Contender struct {
 	Take func(ctx context.Context) (bool, error)
 	Give func(ctx context.Context) error
 }
 
-// Contend runs all contenders at once until each has entered the given number of times.
-// A contender tries again if Take fails, because an error may leave the outcome open.
-func Contend(t *testing.T, section *CriticalSection, contenders []Contender, times int) {
+// Contend runs all contenders at once until each has held the lock the given number of times. It fails the test if two
+// did at the same time. A contender tries again if Take fails, because an error may leave the outcome open.
+func Contend(t *testing.T, key string, contenders []Contender, times int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*Patience)
 	defer cancel()
+	register := &history.Register{Key: key}
 	var wg sync.WaitGroup
 	failures := make(chan error, len(contenders))
 	for i, c := range contenders {
@@ -124,10 +80,7 @@ func Contend(t *testing.T, section *CriticalSection, contenders []Contender, tim
 					time.Sleep(time.Duration(1+i%7) * time.Millisecond)
 					continue
 				}
-				if err := section.Enter(ctx); err != nil {
-					failures <- err
-					return
-				}
+				register.Visit(i, time.Now().Add(LongTTL))
 				if err := c.Give(ctx); err != nil {
 					failures <- fmt.Errorf("contender %d could not release: %w", i, err)
 					return
@@ -141,6 +94,7 @@ func Contend(t *testing.T, section *CriticalSection, contenders []Contender, tim
 	for err := range failures {
 		t.Error(err)
 	}
+	register.Check(t, len(contenders)*times)
 }
 
 const LongTTL = time.Minute
