@@ -114,7 +114,7 @@ var rooms = map[string]room{
 
 // testRooms are imported by tests only, of any room.
 var testRooms = map[string]room{
-	"proxytest": {redlock: []string{"loop", "resp"}},
+	"proxytest": {redlock: []string{"livetest", "loop"}},
 }
 
 // A contents is what there is in a room.

@@ -19,8 +19,7 @@ func (r *redisServer) addr() string { return child.Loopback(r.port) }
 // startRedis starts a server that is killed when the section ends.
 func (b *bench) startRedis(ctx context.Context, name string) *redisServer {
 	port := must(child.FreePort())
-	server, err := child.Start(name, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
-		"--dir", b.scratch, "--save", "", "--appendonly", "no", "--daemonize", "no",
+	server, err := child.StartRedis(name, []string{"redis-server"}, b.scratch, "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
 		"--maxmemory-policy", "noeviction", "--maxclients", "20000")
 	if err != nil {
 		panic(failure{fmt.Errorf("%w; Debian package redis-server", err)})

@@ -70,12 +70,8 @@ func (r *Server) Start(t testing.TB) {
 // Launch is Start, but does not wait until the server answers.
 func (r *Server) Launch(t testing.TB) {
 	t.Helper()
-	args := append(r.Clock.command(r.Binary),
-		"--port", strconv.Itoa(r.Port), "--bind", "127.0.0.1", "--dir", r.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no",
-	)
-	args = append(args, r.Config...)
-	proc, err := child.Start(r.Name, args[0], args[1:]...)
+	proc, err := child.StartRedis(r.Name, r.Clock.command(r.Binary), r.dir,
+		append([]string{"--port", strconv.Itoa(r.Port), "--bind", "127.0.0.1"}, r.Config...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

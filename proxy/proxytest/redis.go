@@ -1,21 +1,15 @@
 package proxytest
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"redlock-proxy/integration/child"
-	"redlock-proxy/integration/layer"
-	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/livetest"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -27,47 +21,16 @@ const patience = time.Minute
 // Redis is a real Redis server. It ends with the test.
 type Redis struct {
 	Socket  string // the path of the server's socket
-	control *net.UnixConn
+	control *livetest.Conn
 }
 
 // StartRedis starts a server on its own socket. args are added to the server's command
 // line.
 func StartRedis(t *testing.T, args ...string) *Redis {
 	t.Helper()
-	binary := layer.Program(t, "redis-server", "redis-server")
-	dir, err := os.MkdirTemp("", "redis") // t.TempDir is too long for a socket's name
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	server := &Redis{Socket: filepath.Join(dir, "s")}
-	process := exec.Command(binary, append([]string{"--port", "0", "--unixsocket", server.Socket, "--dir", dir, "--save", "", "--appendonly", "no"}, args...)...)
-	child.EndWithParent(process)
-	output, err := process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-	})
-	var log strings.Builder
-	lines := bufio.NewScanner(output)
-	for !strings.Contains(log.String(), "eady to accept connections") {
-		if !lines.Scan() {
-			t.Fatalf("redis-server ended:\n%s", log.String())
-		}
-		log.WriteString(lines.Text() + "\n")
-	}
-	go func() { _, _ = io.Copy(io.Discard, output) }()
-	control := server.Dial(t)
-	t.Cleanup(func() { _ = control.Close() })
-	server.control = control
-	server.Ask(t, "AUTH "+Password) // a server without a password answers with an error
-	return server
+	live := livetest.Start(t, args...)
+	live.Do("AUTH", Password) // a server without a password answers with an error
+	return &Redis{live.Socket, live.Conn}
 }
 
 // Dial connects to the server. The caller must close the connection.
@@ -94,24 +57,7 @@ func (s *Redis) Settle(t *testing.T) (connections int) {
 // Ask sends a command on the control connection and returns the reply.
 func (s *Redis) Ask(t *testing.T, line string) string {
 	t.Helper()
-	_ = s.control.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(s.control, line+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	var reply []byte
-	var scanner resp.Scanner
-	for buf := make([]byte, 4096); ; {
-		n, err := s.control.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reply = append(reply, buf[:n]...)
-		if _, done, err := scanner.Scan(buf[:n]); err != nil {
-			t.Fatal(err)
-		} else if done {
-			return string(reply)
-		}
-	}
+	return string(s.control.Ask([]byte(line+"\r\n"), 1)[0])
 }
 
 // Exchange sends an input in two parts and returns the server's whole answer. If hangsUp

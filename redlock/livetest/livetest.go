@@ -1,4 +1,4 @@
-// Package livetest runs real redis-servers for the tests of redlock and its rooms,
+// Package livetest runs real redis-servers for the tests of redlock, of the proxy and of their rooms,
 // where only a real server can say what is right. Nothing but tests imports it.
 package livetest
 
@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ const Patience = time.Minute
 type Server struct {
 	*Conn
 	Socket  string // its path
-	process *os.Process
+	process *child.Process
 }
 
 // Start starts redis-server with further arguments. package layer says what comes
@@ -38,23 +37,18 @@ func Start(t testing.TB, args ...string) *Server {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
-	command := exec.Command(path, append([]string{"--port", "0", "--unixsocket", socket, "--dir", dir,
-		"--save", "", "--appendonly", "no"}, args...)...)
-	child.EndWithParent(command) // a mutant's test may be killed
-	if err := command.Start(); err != nil {
+	process, err := child.StartRedis("redis-server", []string{path}, dir, append([]string{"--port", "0", "--unixsocket", socket}, args...)...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		command.Process.Kill()
-		command.Wait()
-	})
+	t.Cleanup(process.Kill)
 	for deadline := time.Now().Add(Patience); ; time.Sleep(5 * time.Millisecond) {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {
-			return &Server{newConn(t, conn), socket, command.Process}
+			return &Server{newConn(t, conn), socket, process}
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("redis-server does not answer: %v", err)
+		if !process.Running() || time.Now().After(deadline) {
+			t.Fatalf("redis-server does not answer: %v\n%s", err, process.Log.Tail(20))
 		}
 	}
 }
