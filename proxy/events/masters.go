@@ -55,7 +55,8 @@ type masters struct {
 type master struct {
 	now    redlock.MasterStatus
 	since  time.Time // it has its state; without a state: it was first seen
-	logged bool
+	voted  time.Time // when it was seen to vote last, or got its first state
+	logged uint8     // the states that were logged since then, a bit for each
 	votes  minute[votes]
 }
 
@@ -162,7 +163,9 @@ func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines 
 		is := m.of(s.Name)
 		if is.turns(s, now) {
 			isNew, begins := is.now.Name == "", s.State == redlock.Starting && is.now.State == redlock.Unreachable
-			is.since, is.logged = now, false
+			if is.since = now; isNew || s.State == redlock.Voting {
+				is.voted, is.logged = now, 0
+			}
 			// It is no event that a master was just reached, nor that it votes when it is first seen.
 			if !begins && !(isNew && s.State == redlock.Voting) {
 				m.append(Event{Time(now), eventState, s.Name, phrase(s.State.String(), s.Reason)})
@@ -174,8 +177,11 @@ func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines 
 			continue
 		}
 		is.now = s
-		if !is.logged && now.Sub(is.since) >= pauses[s.State] {
-			lines, is.logged = append(lines, s), true
+		if s.State == redlock.Voting {
+			is.voted = now
+		}
+		if bit := uint8(1) << s.State; is.logged&bit == 0 && now.Sub(is.voted) >= pauses[s.State] {
+			lines, is.logged = append(lines, s), is.logged|bit
 		}
 	}
 	for name := range m.known {

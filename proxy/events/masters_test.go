@@ -94,6 +94,25 @@ func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 	})
 }
 
+// A master that is reached and lost again in turn is logged, once.
+func TestAMasterThatFlapsIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTold()
+		w.turn(redlock.Voting, "")
+		for range 60 {
+			w.turn(redlock.Unreachable, "closed")
+			w.passes(t, awayPause/2)
+			w.turn(redlock.Starting, "its clock is being watched first")
+			w.passes(t, awayPause/2)
+		}
+		for _, state := range []string{"state=unreachable", "state=starting"} {
+			if strings.Count(w.log.String(), state) != 1 {
+				t.Errorf("%s is not there once:\n%s", state, w.log.String())
+			}
+		}
+	})
+}
+
 // A change that an Observer is told is seen before the next tick.
 func TestAToldChangeIsSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
