@@ -22,7 +22,7 @@ type markerFacts struct {
 }
 
 // recorded returns how many masters the set has, by the markers of the listed ones. It returns the number of listed ones
-// if there is no set, or if markers contradict each other or the list.
+// if there is no set, if markers contradict each other or the list, or if the list has too few: a reload leaves three.
 func recorded(masters []Facts) int {
 	set, members := "", len(masters)
 	for i, f := range masters {
@@ -34,6 +34,9 @@ func recorded(masters []Facts) int {
 		default:
 			set, members = m.Set, m.Members
 		}
+	}
+	if len(masters) < min(3, members) {
+		return len(masters)
 	}
 	return members
 }

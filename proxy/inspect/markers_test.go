@@ -115,7 +115,9 @@ func TestAChangeOfTheNumber(t *testing.T) {
 		{"1/3 2/3 3/3 -", "this is a change from 3 to 4 masters: ok to reload; master 4 (m4:6379) is added" + end, "voting voting voting starting"},
 		{"1/3 2/3 3/3 - -", "this is a change from 3 to 5 masters, one server a reload; master 4 (m4:6379) is added; master 5 (m5:6379) is added; ok to reload with 4 masters" + next,
 			"voting voting voting starting starting"},
-		{"1/3 2/3", "this is a change from 3 to 2 masters: ok to reload; what the list lacks at its end is removed" + end, "voting voting"},
+		{"1/4 2/4 3/4", "this is a change from 4 to 3 masters: ok to reload; what the list lacks at its end is removed" + end, "voting voting voting"},
+		{"1/3 2/3", "", "rejected rejected"}, // a reload leaves three
+		{"1/5 2/5", "", "rejected rejected"},
 		{"1/5 2/5 3/5", "this is a change from 5 to 3 masters, one server a reload; what the list lacks at its end is removed; ok to reload with 4 masters" + next, "voting voting voting"},
 		{"1/3 3/3 2/3 -", "", "rejected rejected rejected starting"},
 		{"1/3 2/3 3/5 -", "", "rejected rejected rejected starting"},
