@@ -209,7 +209,7 @@ func (l *hazardList) sentinels(f Facts) {
 		l.add(hazardWarning, "sentinel", f.Name, "%s: %d of %s answer, and a failover needs a majority of them (%s); start the others", f.called(), s.Answered, config.Plural(s.Asked, "Sentinel"), strings.Join(s.Silent, "; "))
 	}
 	if len(s.Named) > 1 {
-		l.add(hazardWarning, "sentinel", f.Name, "%s: its Sentinels name different masters; the one of the latest configuration is used; reset the others (SENTINEL RESET)", f.called())
+		l.add(hazardWarning, "sentinel", f.Name, "%s: its Sentinels name different masters; the one of the latest configuration is used; give the others SENTINEL REMOVE and MONITOR if they do not agree by themselves", f.called())
 	}
 	if s.Answered > 0 && s.Replicas == 0 {
 		l.add(hazardWarning, "sentinel", f.Name, "%s: its Sentinels know no replica that could be promoted; start one", f.called())

@@ -115,7 +115,7 @@ func (r *Roster) joins(p Place, s *view, now time.Time) bool {
 		name, what = r.names(p.Master), "that Sentinels name was replaced, restarted or flushed"
 	}
 	r.join(p.Master, name, s.run, now)
-	r.warn("a lock master "+what+"; the other masters put the server there on record as new, and it votes after max_quarantine; give every proxy the same list",
+	r.warn("a lock master "+what+"; the other masters put the server there on record as new, and it votes after max_quarantine (deploy/INCIDENTS.md#quarantined)",
 		"master", r.names(p.Master), "epoch", r.epoch)
 	return true
 }
