@@ -28,7 +28,7 @@ func (r *Roster) adopt(now time.Time) {
 	}
 	if r.set != "" {
 		before := r.set
-		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine; give all proxies the same list", Fields: []any{"set", best.set, "before", before}})
+		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine (deploy/INCIDENTS.md#quarantined)", Fields: []any{"set", best.set, "before", before}})
 		r.fresh = false // the operator said that about the masters before they forgot
 		for i := range r.masters {
 			// rule: a server that was replaced stays out of a new set
