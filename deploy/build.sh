@@ -76,11 +76,11 @@ deb() {
     sed -e "s/@DATE@/$date/; s/@VERSION@/$version/" -e "/^@OPTIONS@$/{r $scratch/options
 d}" deploy/debian/redlock-proxy.8 | gzip -9n >"$root/usr/share/man/man8/redlock-proxy.8.gz"
 
-    cp README.md deploy/{INSTALL,RUN,INCIDENTS,SECURITY}.md "$root/usr/share/doc/redlock-proxy/"
-    doc deploy/{REFERENCE,CHANGELOG}.md deploy/LICENCES.txt
+    cp deploy/*.md "$root/usr/share/doc/redlock-proxy/" # not compressed, for they link to each other
+    doc deploy/LICENCES.txt
     cp deploy/debian/copyright "$root/usr/share/doc/redlock-proxy/copyright"
     cp deploy/debian/overrides "$root/usr/share/lintian/overrides/redlock-proxy"
-    printf 'redlock-proxy (%s) stable; urgency=medium\n\n  * CHANGELOG.md.gz says what is new.\n\n -- %s  %s\n' \
+    printf 'redlock-proxy (%s) stable; urgency=medium\n\n  * CHANGELOG.md says what is new.\n\n -- %s  %s\n' \
       "$version" "$maintainer" "$(date -uR -d "@$SOURCE_DATE_EPOCH")" >"$scratch/changelog"
     doc "$scratch/changelog"
 
