@@ -2,6 +2,7 @@ package unruled
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -88,8 +89,9 @@ func (p *patterns) insert(glob string, now time.Time) *Found {
 	if p.all == nil {
 		p.all = map[string]*Found{}
 	}
-	for from, to := range wordsFromTheEnd(glob) {
-		wider := glob[:from] + "*" + glob[to:]
+	words := wordForm.FindAllStringIndex(glob, -1)
+	for i := len(words) - 1; i >= 0 && len(words) > 1; i-- { // a pattern without a word is no rule
+		wider := glob[:words[i][0]] + "*" + glob[words[i][1]:]
 		var siblings []string
 		for other := range p.all {
 			if resp.GlobMatch(wider, []byte(other)) {
@@ -106,30 +108,20 @@ func (p *patterns) insert(glob string, now time.Time) *Found {
 }
 
 func (p *patterns) merge(wider string, siblings []string) *Found {
-	var into *Found
+	var oldest *Found
+	uses, mixed := int64(0), false
 	for _, glob := range siblings {
 		old := p.all[glob]
 		delete(p.all, glob)
-		switch {
-		case into == nil:
-			into = old
-		case old.First.Before(into.First):
-			old.Uses, old.Mixed = old.Uses+into.Uses, old.Mixed || into.Mixed
-			into = old
-		default:
-			into.Uses, into.Mixed = into.Uses+old.Uses, into.Mixed || old.Mixed
+		uses, mixed = uses+old.Uses, mixed || old.Mixed
+		if oldest == nil || old.First.Before(oldest.First) {
+			oldest = old
 		}
 	}
-	into.Match = wider
-	p.all[wider] = into
-	kept := p.merged[:0]
-	for _, glob := range p.merged {
-		if p.all[glob] != nil {
-			kept = append(kept, glob)
-		}
-	}
-	p.merged = append(kept, wider)
-	return into
+	oldest.Match, oldest.Uses, oldest.Mixed = wider, uses, mixed
+	p.all[wider] = oldest
+	p.merged = append(slices.DeleteFunc(p.merged, func(glob string) bool { return p.all[glob] == nil }), wider)
+	return oldest
 }
 
 // mark notes that a key is no lock.
@@ -155,32 +147,8 @@ func anyMatches(globs []string, key []byte) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { return resp.GlobMatch(glob, key) })
 }
 
-// wordsFromTheEnd yields where the words of a pattern begin and end, the last one first. It leaves out a word
-// without which the pattern would have no word.
-func wordsFromTheEnd(glob string) func(yield func(from, to int) bool) {
-	return func(yield func(from, to int) bool) {
-		words := 0
-		for i := range len(glob) {
-			if isWord(glob[i]) && (i == 0 || !isWord(glob[i-1])) {
-				words++
-			}
-		}
-		for to := len(glob); words > 1 && to > 0; {
-			if !isWord(glob[to-1]) {
-				to--
-				continue
-			}
-			from := to - 1
-			for from > 0 && isWord(glob[from-1]) {
-				from--
-			}
-			if !yield(from, to) {
-				return
-			}
-			to = from
-		}
-	}
-}
+// wordForm finds the words of a pattern.
+var wordForm = regexp.MustCompile(`[0-9A-Za-z]+`)
 
 func isWord(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
