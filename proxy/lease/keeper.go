@@ -42,11 +42,11 @@ type Keeper struct {
 	counters
 	held atomic.Int64 // the number of leases
 
-	mu      sync.Mutex
-	leases  map[place]*lease // those of open connections; one for each key
-	queue   queue            // all leases, by the time of their next turn
-	running bool             // the owner's goroutine has been started
-	closed  bool             // nothing begins any more but releases
+	start  sync.Once // of the goroutine that gives leases their turns
+	mu     sync.Mutex
+	leases map[place]*lease // those of open connections; one for each key
+	queue  queue            // all leases, by the time of their next turn
+	closed bool             // nothing begins any more but releases
 
 	wake    chan struct{}
 	ctx     context.Context // ends when Close waits no longer
@@ -95,10 +95,7 @@ func (k *Keeper) add(l *lease) {
 	heap.Push(&k.queue, l)
 	k.held.Add(1)
 	k.schedule(l, time.Now())
-	if !k.running {
-		k.running = true
-		k.working.Go(k.run)
-	}
+	k.start.Do(func() { k.working.Go(k.run) })
 }
 
 // remove ends a lease. The caller holds the mutex.
