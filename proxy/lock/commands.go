@@ -153,7 +153,7 @@ func (p *Plane) run(ctx context.Context, call Command, o options) answer {
 // examine has the masters run a command that may take a lock. Only the outcome tells
 // how long that lock lives. client has the client's leases.
 func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client *lease.Holder) answer {
-	r.Effects, r.Deleted = true, p.Leases.Deletions(&r, client)
+	r.Deleted = p.Leases.Deletions(&r, client)
 	o := p.Locker.Run(ctx, r)
 	return answer{kind: redlock.KindRun, outcome: o, reads: readsReply, ttl: o.Lives}
 }
@@ -161,6 +161,6 @@ func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client *lease
 func (p *Plane) runRequest(call Command) redlock.RunRequest {
 	return redlock.RunRequest{
 		DB: call.DB, Keys: call.Keys(), Args: call.Args,
-		RESP3: call.Version == wire.RESP3, ReadOnly: call.Route.Spec.Readonly(), Effects: p.Journal != nil,
+		RESP3: call.Version == wire.RESP3, ReadOnly: call.Route.Spec.Readonly(), Effects: true,
 	}
 }

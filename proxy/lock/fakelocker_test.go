@@ -136,6 +136,7 @@ func describeRequest(request any) string {
 type fakeLockerMeter struct {
 	mu       sync.Mutex
 	commands []string
+	rules    []string
 	notes    []string // of long lives
 	times    []string // of locks: by rule, held or waited for
 }
@@ -146,11 +147,11 @@ func (m *fakeLockerMeter) LockCommand(kind, verdict, rule string, seconds float6
 	if seconds < 0 {
 		verdict = "negative duration"
 	}
-	m.commands = append(m.commands, kind+" "+verdict)
+	m.commands, m.rules = append(m.commands, kind+" "+verdict), append(m.rules, rule)
 }
 
-func (m *fakeLockerMeter) Refused(string)      {}
-func (m *fakeLockerMeter) LimitReached(string) {}
+func (m *fakeLockerMeter) Refused(code string)       { m.note("refused " + code) }
+func (m *fakeLockerMeter) LimitReached(limit string) { m.note("limit " + limit) }
 func (m *fakeLockerMeter) Waits(rule string) func(string, time.Duration) {
 	m.note("waits")
 	return func(outcome string, after time.Duration) { m.note(outcome + " after " + after.String()) }

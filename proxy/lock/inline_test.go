@@ -192,19 +192,22 @@ func TestALostQuorumEndsAWait(t *testing.T) {
 	})
 }
 
-// A look that finds the lock free is a refusal all the same: it belongs to the head.
+// A look that finds the lock free is a refusal all the same: it belongs to the head. One that finds no quorum is none.
 func TestAnAcquireOutOfItsTurnTakesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		x := newFakeLock()
-		x.heldBy("x")
-		x.send(t.Context(), "SET k a NX PX 30000")
-		time.Sleep(time.Second / 2)
-		b := x.send(t.Context(), "SET k b NX PX 30000")
-		close(x.draining)
-		b.Want(t, nothing, 0)
-		x.heldBy("")
-		x.send(t.Context(), "SET k c NX PX 30000").Want(t, string(wire.OK), 0)
-	})
+	for now, want := range map[string]string{"x": nothing, "": nothing, "?": "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newFakeLock()
+			x.heldBy("x")
+			x.send(t.Context(), "SET k a NX PX 30000")
+			time.Sleep(time.Second / 2)
+			b := x.send(t.Context(), "SET k b NX PX 30000")
+			x.heldBy(now)
+			close(x.draining)
+			b.Want(t, want, 0)
+			x.heldBy("")
+			x.send(t.Context(), "SET k c NX PX 30000").Want(t, string(wire.OK), 0)
+		})
+	}
 }
 
 // Without a wait in its rule, or with a TTL that is too short for any lock, an acquire is
@@ -330,6 +333,10 @@ func TestAScriptThatFindsItsLockFreeDoesNotWait(t *testing.T) {
 			x.Scripts.Acquired([]byte(text))
 		}
 		x.send(t.Context(), "EVAL refuse 1 k a").Want(t, none, 0)
+		x.send(t.Context(), "EVAL release 1 k a").Want(t, none, 0)
+		if x.Scripts.Acquires([]byte("release")) {
+			t.Error("a script that took nothing counts as one that acquires")
+		}
 		x.heldBy("x")
 		b, c := x.send(t.Context(), "EVAL take 1 k b"), x.send(t.Context(), "SET k c NX PX 30000")
 		x.heldBy("?")
@@ -351,6 +358,14 @@ func TestAScriptWaitsForItsKeysOnly(t *testing.T) {
 	}
 	if rule, _ := x.scriptWaitsFor(x.call("EVAL take 0 k")); rule != nil {
 		t.Errorf("without keys: %+v", rule)
+	}
+	x.routes.Store(&route.Router{Rules: route.Rules{{Match: "a", DB: route.AnyDB, Wait: time.Second}, {Match: "*", DB: route.AnyDB, Wait: time.Minute}}})
+	if rule, locks := x.scriptWaitsFor(x.call("EVAL take 2 a b")); rule == nil || rule.Match != "a" || len(locks) != 2 {
+		t.Errorf("it waits as %+v says, for %q", rule, locks)
+	}
+	x.routes.Store(&route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB, Wait: time.Second}}})
+	if rule, locks := x.scriptWaitsFor(x.call("EVAL take 2 lock-signal:a lock:a")); rule == nil || len(locks) != 1 || string(locks[0]) != "lock:a" {
+		t.Errorf("with a companion it waits as %+v says, for %q", rule, locks)
 	}
 }
 

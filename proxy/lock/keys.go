@@ -176,9 +176,6 @@ func (p *Plane) getKeys(ctx context.Context, call Command) answer {
 		return rejection(redlock.KindRead, errorLongReply)
 	}
 	a := answer{kind: redlock.KindRead, outcome: join(outcomes), reads: readsValues}
-	if a.outcome.Verdict == redlock.NoQuorum {
-		return a
-	}
 	for _, o := range eachOf(outcomes, which) {
 		a.values = append(a.values, o.Value)
 	}

@@ -76,6 +76,7 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 		{"UNLINK k", fakeLockerWon, true, 0},
 		{"GETDEL k", fakeLockerValue(redlock.Won, "v"), true, 0},
 		{"EXPIRE k 0", fakeLockerWon, true, 0},
+		{"EXPIRE k 0 NX", fakeLockerReply(":0\r\n"), true, 1}, // it has a TTL already
 	} {
 		p, holder := newLeasingPlane(t, nil)
 		if row.before {

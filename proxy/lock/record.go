@@ -46,7 +46,7 @@ func (c *Command) firstLock() (first, key []byte, rule *route.Rule) {
 		return nil, nil, nil
 	}
 	first = c.Args[c.Route.Keys[i]]
-	if c.Route.Spec != nil && c.Route.Spec.ArityOK(len(c.Args)) && c.namesKeys() {
+	if c.Route.Spec.ArityOK(len(c.Args)) && c.namesKeys() {
 		key = first
 	}
 	return first, key, c.Route.Rule

@@ -44,7 +44,7 @@ func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 }
 
 func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
-	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.Journal != nil}
+	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: true}
 	now := time.Now()
 	for _, call := range t.Commands {
 		o, _ := call.options(now)

@@ -83,8 +83,8 @@ func TestTransactionsKnowScripts(t *testing.T) {
 		scripts  string
 	}{
 		{[]string{"EVALSHA " + sha("new") + " 1 k"}, wire.RESP2, "[]"},
-		{[]string{"EVAL new 1 k", "EVALSHA " + sha("new") + " 1 k"}, wire.RESP3, "[new]"},
-		{[]string{"EVAL_RO new 1 k", "EVALSHA_RO " + sha("new") + " 1 k"}, wire.RESP2, "[new]"},
+		{[]string{"EVAL new 1 k", "EVALSHA " + sha("new") + " 1 k"}, wire.RESP3, `["new"]`},
+		{[]string{"EVAL_RO new 1 k", "EVALSHA_RO " + sha("new") + " 1 k"}, wire.RESP2, `["new"]`},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerReply("*0\r\n")))
 		transaction := Transaction{Version: row.version}
@@ -93,7 +93,7 @@ func TestTransactionsKnowScripts(t *testing.T) {
 		}
 		p.Exec(t.Context(), nil, transaction)
 		r := p.locker.asked[0].(redlock.RunRequest)
-		if got := fmt.Sprintf("%s", r.Scripts); got != row.scripts || r.RESP3 != (row.version == wire.RESP3) {
+		if got := fmt.Sprintf("%q", r.Scripts); got != row.scripts || r.RESP3 != (row.version == wire.RESP3) {
 			t.Errorf("%q: scripts %s, RESP3 %v", row.commands, got, r.RESP3)
 		}
 	}
