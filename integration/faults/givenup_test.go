@@ -19,7 +19,7 @@ import (
 func TestLocksThatEndALittleLater(t *testing.T) {
 	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{MasterTimeout: 500 * time.Millisecond})
-	const clients, turns, atLeast = 4, 50, 5 * time.Millisecond
+	const clients, turns, atLeast, ttl = 4, 50, 5 * time.Millisecond, 5 * time.Minute
 	register := &history.Register{Key: "lock:job"}
 	var all sync.WaitGroup
 	for id := range clients {
@@ -28,7 +28,7 @@ func TestLocksThatEndALittleLater(t *testing.T) {
 		all.Go(func() {
 			for turn := 0; turn < turns; {
 				token, began := fmt.Sprintf("ADDED:%d@host:%d", turn, id), time.Now()
-				taken, err := rig.Acquire(t.Context(), client, "lock:job", token, 5*time.Minute)
+				taken, err := rig.Acquire(t.Context(), client, "lock:job", token, ttl)
 				if err != nil {
 					t.Errorf("taking it: %v", err)
 					return
@@ -36,7 +36,7 @@ func TestLocksThatEndALittleLater(t *testing.T) {
 				if !taken {
 					continue
 				}
-				register.Visit(id, began.Add(atLeast))
+				register.Visit(id, began.Add(ttl))
 				if keep := (atLeast - time.Since(began)).Milliseconds(); keep > 0 {
 					err = client.Do(t.Context(), "SET", "lock:job", token, "XX", "PX", keep).Err()
 				} else {
