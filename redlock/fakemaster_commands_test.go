@@ -46,7 +46,7 @@ func (m *fakeMaster) dispatch(s *fakeSession, args [][]byte) []byte {
 	case len(args) < command.arity:
 		s.dirty = true
 		return replyError("ERR wrong number of arguments for '%s' command", strings.ToLower(name))
-	case m.refusal != "" && command.keyed:
+	case m.refuses(command) || s.queued != nil && strings.HasPrefix(m.refusal, "OOM"): // a queue may need any memory
 		s.dirty = true
 		return replyError("%s", m.refusal)
 	case s.queued != nil:
@@ -82,50 +82,75 @@ func (m *fakeMaster) exec(s *fakeSession) []byte {
 
 // A fakeCommand turns arguments into a reply. The caller holds master.mu.
 type fakeCommand struct {
-	arity int // the fewest arguments, including the name
-	keyed bool
-	run   func(m *fakeMaster, s *fakeSession, args [][]byte) []byte
+	arity  int // the fewest arguments, including the name
+	access access
+	run    func(m *fakeMaster, s *fakeSession, args [][]byte) []byte
+}
+
+// An access is what a command does to keys.
+type access uint8
+
+const (
+	noKeys access = iota
+	runs          // a script, whose commands do more
+	reads
+	writes
+	grows // it writes what may need memory
+)
+
+// refuses tells whether the master answers a command with its refusal. As Redis does, it refuses only writes, and PING,
+// if it cannot save, and only what needs memory if that is full.
+func (m *fakeMaster) refuses(c *fakeCommand) bool {
+	switch code, _, _ := strings.Cut(m.refusal, " "); code {
+	case "":
+		return false
+	case "MISCONF":
+		return c.access >= writes || c == fakeCommands["PING"]
+	case "OOM":
+		return c.access == grows
+	}
+	return c.access != noKeys
 }
 
 var fakeCommands map[string]*fakeCommand
 
 func init() {
 	fakeCommands = map[string]*fakeCommand{
-		"PING":   {1, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return []byte("+PONG\r\n") }},
-		"AUTH":   {2, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return replyOK }},
-		"SELECT": {2, false, (*fakeMaster).selectDB},
-		"CLIENT": {2, false, (*fakeMaster).clientCommand},
-		"INFO":   {1, false, (*fakeMaster).info},
-		"SCAN":   {2, false, (*fakeMaster).scan},
-		"ROLE":   {1, false, (*fakeMaster).role},
-		"SCRIPT": {2, false, (*fakeMaster).scriptCommand},
-		"TIME":   {1, false, (*fakeMaster).time},
-		"SET":    {3, true, (*fakeMaster).set},
-		"GET":    {2, true, (*fakeMaster).get},
-		"GETRANGE": {4, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+		"PING":   {1, noKeys, func(*fakeMaster, *fakeSession, [][]byte) []byte { return []byte("+PONG\r\n") }},
+		"AUTH":   {2, noKeys, func(*fakeMaster, *fakeSession, [][]byte) []byte { return replyOK }},
+		"SELECT": {2, noKeys, (*fakeMaster).selectDB},
+		"CLIENT": {2, noKeys, (*fakeMaster).clientCommand},
+		"INFO":   {1, noKeys, (*fakeMaster).info},
+		"SCAN":   {2, noKeys, (*fakeMaster).scan},
+		"ROLE":   {1, noKeys, (*fakeMaster).role},
+		"SCRIPT": {2, noKeys, (*fakeMaster).scriptCommand},
+		"TIME":   {1, noKeys, (*fakeMaster).time},
+		"SET":    {3, grows, (*fakeMaster).set},
+		"GET":    {2, reads, (*fakeMaster).get},
+		"GETRANGE": {4, reads, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			e, _ := m.find(s.db, args[1])
 			if e.isList {
 				return replyError("%s", wrongType)
 			}
 			return resp.AppendBulk(nil, e.value[:min(int64(len(e.value)), number(args[3])+1)])
 		}},
-		"INCR":    {2, true, (*fakeMaster).incr},
-		"HINCRBY": {4, true, (*fakeMaster).hincrby},
-		"ZINCRBY": {4, true, (*fakeMaster).zincrby},
-		"GETSET":  {3, true, (*fakeMaster).getset},
-		"EXISTS":  {2, true, (*fakeMaster).exists},
-		"DEL":     {2, true, (*fakeMaster).del},
-		"PEXPIRE": {3, true, (*fakeMaster).pexpire},
-		"PERSIST": {2, true, (*fakeMaster).persist},
-		"DUMP":    {2, true, (*fakeMaster).dump},
-		"RESTORE": {4, true, (*fakeMaster).restore},
-		"EVAL":    {3, true, (*fakeMaster).eval},
-		"EVALSHA": {3, true, (*fakeMaster).evalsha},
-		"STRLEN": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+		"INCR":    {2, grows, (*fakeMaster).incr},
+		"HINCRBY": {4, grows, (*fakeMaster).hincrby},
+		"ZINCRBY": {4, grows, (*fakeMaster).zincrby},
+		"GETSET":  {3, grows, (*fakeMaster).getset},
+		"EXISTS":  {2, reads, (*fakeMaster).exists},
+		"DEL":     {2, writes, (*fakeMaster).del},
+		"PEXPIRE": {3, writes, (*fakeMaster).pexpire},
+		"PERSIST": {2, writes, (*fakeMaster).persist},
+		"DUMP":    {2, reads, (*fakeMaster).dump},
+		"RESTORE": {4, grows, (*fakeMaster).restore},
+		"EVAL":    {3, runs, (*fakeMaster).eval},
+		"EVALSHA": {3, runs, (*fakeMaster).evalsha},
+		"STRLEN": {2, reads, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			e, _ := m.find(s.db, args[1])
 			return replyInteger(int64(len(e.value)))
 		}},
-		"TYPE": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+		"TYPE": {2, reads, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			switch e, ok := m.find(s.db, args[1]); {
 			case !ok:
 				return []byte("+none\r\n")
@@ -134,10 +159,10 @@ func init() {
 			}
 			return []byte("+string\r\n")
 		}},
-		"PTTL": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+		"PTTL": {2, reads, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			return m.pttl(s.db, args[1])
 		}},
-		"TTL": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+		"TTL": {2, reads, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			n, _ := resp.ParseInteger(m.pttl(s.db, args[1]))
 			if n >= 0 {
 				n = (n + 500) / 1000

@@ -17,7 +17,7 @@ type fakeListens struct {
 
 func init() {
 	change := func(name string, ends bool, list func(*fakeSession) *[]string) {
-		fakeCommands[strings.ToUpper(name)] = &fakeCommand{2, false, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+		fakeCommands[strings.ToUpper(name)] = &fakeCommand{2, noKeys, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
 			if m.deaf && !ends {
 				return replyError("NOPERM this user has no permissions to access one of the channels used as arguments")
 			}

@@ -166,7 +166,10 @@ func (m *fakeMaster) redisCall(l *lua.LState, raises bool) int {
 	if command == nil || len(args) < command.arity {
 		panic(fmt.Sprintf("the fake master has no such command for scripts: %q", args))
 	}
-	reply := command.run(m, m.caller, args)
+	reply := replyError("%s", m.refusal)
+	if !m.refuses(command) {
+		reply = command.run(m, m.caller, args)
+	}
 	value, _ := toLua(l, reply)
 	if raises && resp.IsError(reply) {
 		l.Error(value, 0)

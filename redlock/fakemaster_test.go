@@ -28,7 +28,7 @@ type fakeMaster struct {
 	paused    bool
 	databases int
 	away      bool      // no process listens
-	refusal   string    // the error reply to every command on keys; empty: none
+	refusal   string    // the error reply to commands (refuses); empty: none
 	deaf      bool      // it does not allow SUBSCRIBE
 	noRole    bool      // it does not allow ROLE
 	replid    [2]string // its replication ids in INFO, if the first is not empty
@@ -165,8 +165,7 @@ func (m *fakeMaster) jump(d time.Duration) {
 	m.clock.offset += d
 }
 
-// refuse makes every command on keys fail with an error such as "LOADING x";
-// "" ends that.
+// refuse makes commands fail with an error such as "LOADING x"; "" ends that.
 func (m *fakeMaster) refuse(text string) {
 	m.refusal = text
 }

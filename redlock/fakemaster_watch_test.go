@@ -10,8 +10,8 @@ import (
 // WATCH, also with the script that precedes a transaction on a key.
 
 func init() {
-	fakeCommands["WATCH"] = &fakeCommand{2, true, (*fakeMaster).watchKeys}
-	fakeCommands["UNWATCH"] = &fakeCommand{1, false, func(_ *fakeMaster, s *fakeSession, _ [][]byte) []byte {
+	fakeCommands["WATCH"] = &fakeCommand{2, reads, (*fakeMaster).watchKeys}
+	fakeCommands["UNWATCH"] = &fakeCommand{1, noKeys, func(_ *fakeMaster, s *fakeSession, _ [][]byte) []byte {
 		s.watched = nil
 		return replyOK
 	}}

@@ -195,13 +195,21 @@ func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, between(r, time.Millisecond, 100*time.Millisecond)
 }
 
+// Refusals of a master.
+const (
+	busy    = "BUSY Redis is busy running a script."
+	unsaved = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
+	full    = "OOM command not allowed when used memory > 'maxmemory'."
+)
+
 func refuseCommands(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	if !m.claim() {
 		return nil, 0
 	}
-	s.log.note("%s refuses", m.name)
-	m.refuse("BUSY Redis is busy running a script.")
+	with := []string{busy, unsaved, full}[r.IntN(3)]
+	s.log.note("%s refuses: %s", m.name, with)
+	m.refuse(with)
 	return func() {
 		s.log.note("%s refuses no more", m.name)
 		m.refuse("")

@@ -8,7 +8,8 @@
 //	forget   it ends, and begins again empty                  fakeMaster.restart(false)   Server.Kill, Start
 //	flush    all its keys are deleted                         fakeMaster.flush            FLUSHALL, FLUSHDB
 //	jump     its clock is set                                 fakeMaster.jump             Clock.Set: libfaketime
-//	refuse   every command on keys gets an error              fakeMaster.refuse           ACL SETUSER
+//	refuse   commands get an error, such as BUSY (all on      fakeMaster.refuse           ACL SETUSER
+//	         keys), MISCONF (writes), OOM (what needs memory)
 //	cut      connections break                                link.cut                    Link.Cut, SetDown
 //	mute     the network swallows everything without an error link.mute, unmute
 //	slow     bytes take longer                                link.setDelay               Link.Delay
