@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -223,6 +224,26 @@ func TestMasterThatRefusesSubscribe(t *testing.T) {
 		w.publish("free", 3, 4, 5)
 		w.elapse(4 * second)
 		a.want(t, "chan:free")
+	})
+}
+
+// A master that cannot save refuses PING, and goes on telling what it executes. Nobody's rights are to be mended.
+func TestListenerOfAMasterThatCannotSave(t *testing.T) {
+	var log lockedText
+	cfg := timelineConfig()
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	onTimelineWith(t, cfg, allOK, func(t *testing.T, w *timeline) {
+		a := w.listen()
+		a.Subscribe(t.Context(), "chan")
+		dialled := w.dials(1)
+		w.masters[0].refuse(unsaved)
+		w.elapse(10 * second)
+		w.publish("free", 1, 2, 3)
+		w.elapse(0)
+		a.want(t, "chan:free")
+		if text := log.String(); w.dials(1) != dialled || strings.Contains(text, "refuses what wakes") {
+			t.Errorf("dialled %d times:\n%s", w.dials(1)-dialled, text)
+		}
 	})
 }
 

@@ -109,6 +109,8 @@ func (r *listener) refused(reply []byte) error {
 		l.refuse(e.feed, r.number)
 	}
 	l.mu.Unlock()
-	r.warn(e.verb(), reply)
+	if e.feed != nil { // a master that cannot save refuses a PING, and still tells all
+		r.warn(e.verb(), reply)
+	}
 	return nil
 }
