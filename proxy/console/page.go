@@ -15,10 +15,8 @@ import (
 )
 
 const (
-	// interval is the longest time between two events of /events.
+	// interval is the time between two events of /events.
 	interval = time.Second
-	// shortestInterval bounds how often changes are sent.
-	shortestInterval = 100 * time.Millisecond
 	// mostListeners bounds the connections of /events.
 	mostListeners = 32
 	// writePatience bounds the time in which a listener must take an event.
@@ -48,10 +46,9 @@ type Page struct {
 	held      heldLocks
 	listeners chan struct{} // has an element for each one
 
-	mu      sync.Mutex // guards what was sent last; it is held while that is made
-	sent    []byte
-	at      time.Time
-	changes int // of the journal, before sent was made
+	mu   sync.Mutex // guards what was sent last; it is held while that is made
+	sent []byte
+	at   time.Time
 }
 
 // NewPage makes a Page of what a Console knows.
@@ -111,7 +108,7 @@ func (p *Page) text() []byte {
 	return text
 }
 
-// events answers /events: at once, then once a second and on each change.
+// events answers /events: at once, then once a second, and at the end.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	full := false
 	select {
@@ -131,40 +128,29 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header(w, "text/event-stream")
-	for more := true; ; {
-		text, changes := p.toSend()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for last := false; ; {
 		conn.SetWriteDeadline(time.Now().Add(writePatience))
-		if _, err := w.Write([]byte("event: status\ndata: " + string(text) + "\n\n")); err != nil || conn.Flush() != nil || !more {
+		if _, err := w.Write([]byte("event: status\ndata: " + string(p.toSend()) + "\n\n")); err != nil || conn.Flush() != nil || last {
 			return
 		}
-		more = p.await(r.Context(), changes)
-	}
-}
-
-// toSend is the state for listeners. It is made anew if something has changed or it is old, so many
-// listeners cost as much as one. changes are those of the journal that it has.
-func (p *Page) toSend() (text []byte, changes int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if changes = p.console.Journal.Changes(); changes != p.changes || p.lives.Err() != nil || time.Since(p.at) >= shortestInterval {
-		p.changes, p.sent, p.at = changes, p.text(), time.Now()
-	}
-	return p.sent, p.changes
-}
-
-// await returns when the next event is due: after interval, or soon after a change. It returns false if
-// that is the last one.
-func (p *Page) await(listens context.Context, changes int) (more bool) {
-	tick := time.NewTicker(shortestInterval)
-	defer tick.Stop()
-	for began := time.Now(); time.Since(began) < interval && changes == p.console.Journal.Changes(); {
 		select {
 		case <-tick.C:
-		case <-listens.Done():
-			return false
+		case <-r.Context().Done():
+			return
 		case <-p.lives.Done():
-			return false
+			last = true
 		}
 	}
-	return true
+}
+
+// toSend is the state for listeners. It is made anew if it is old, so many listeners cost as much as two.
+func (p *Page) toSend() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lives.Err() != nil || time.Since(p.at) >= interval/2 {
+		p.sent, p.at = p.text(), time.Now()
+	}
+	return p.sent
 }

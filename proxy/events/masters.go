@@ -43,10 +43,9 @@ type masters struct {
 	meter  Meter         // nil: there is none; set before use
 	turned chan struct{} // has an element if a state has changed that Watch has not seen
 
-	mu      sync.Mutex
-	known   map[string]*master // by name
-	changes int                // of states and events
-	events  []Event            // the oldest first
+	mu     sync.Mutex
+	known  map[string]*master // by name
+	events []Event            // the oldest first
 
 	quorum quorum // of the goroutine of Watch
 }
@@ -131,13 +130,6 @@ func (j *Journal) Events() []Event {
 	return list
 }
 
-// Changes counts the changes of the masters' states, and the events.
-func (j *Journal) Changes() int {
-	j.masters.mu.Lock()
-	defer j.masters.mu.Unlock()
-	return j.masters.changes
-}
-
 // Masters adds to the state of the masters what is remembered of them.
 func (j *Journal) Masters(status redlock.Status) State { return j.masters.state(status, time.Now()) }
 
@@ -170,7 +162,6 @@ func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines 
 			if !begins && !(isNew && s.State == redlock.Voting) {
 				m.append(Event{Time(now), eventState, s.Name, phrase(s.State.String(), s.Reason)})
 			}
-			m.changes++
 			turned, is.now = append(turned, s), s
 		}
 		if is.now.Name == "" {
@@ -245,7 +236,6 @@ func (m *masters) note(e Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.append(e)
-	m.changes++
 }
 
 // append keeps an event, and drops the oldest if there are too many. The caller holds mu.
