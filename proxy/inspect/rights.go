@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -81,17 +82,16 @@ func askRights(ctx context.Context, client *redis.Client, rules route.Rules) ([]
 	}
 	replies, _ := asking.Exec(ctx)
 	var missing []missingRight
-	denied := ownKeysDenied(rights, replies)
-	if denied != nil {
-		missing = append(missing, missingRight{keysPrefix + redlock.MarkerKey, true, denied.Error()})
-	}
 	for i, reply := range replies {
-		err := reply.Err()
-		if denied != nil && i < len(neededRights) && deniesKeys(err) {
-			continue // the user may run the command on other keys
+		right, err := rights[i], reply.Err()
+		if err == nil || !refusesRight(err) {
+			continue
 		}
-		if err != nil && refusesRight(err) {
-			missing = append(missing, missingRight{rights[i].name, rights[i].vital, err.Error()})
+		if i < len(neededRights) && deniesKeys(err) { // the user may run the command on other keys
+			right.name, right.vital = keysPrefix+redlock.MarkerKey, true
+		}
+		if !slices.ContainsFunc(missing, func(m missingRight) bool { return m.name == right.name }) {
+			missing = append(missing, missingRight{right.name, right.vital, err.Error()})
 		}
 	}
 	// EXEC cannot be queued, so it is tried on an empty transaction. Only after a
@@ -107,16 +107,6 @@ func askRights(ctx context.Context, client *redis.Client, rules route.Rules) ([]
 
 // keysPrefix begins the name of a right to keys.
 const keysPrefix = "keys such as "
-
-// ownKeysDenied returns the error of a server that lets the user write none of the proxy's own keys.
-func ownKeysDenied(rights []neededRight, replies []redis.Cmder) error {
-	for i, reply := range replies {
-		if rights[i].name == "set" && deniesKeys(reply.Err()) {
-			return reply.Err()
-		}
-	}
-	return nil
-}
 
 // deniesKeys tells whether a server denied the keys of a command, and not the command. Redis 7.2 and
 // Valkey word it in the second way.
