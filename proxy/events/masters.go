@@ -54,6 +54,7 @@ type masters struct {
 type master struct {
 	now    redlock.MasterStatus
 	since  time.Time // it has its state; without a state: it was first seen
+	told   bool      // this state was logged
 	voted  time.Time // when it was seen to vote last, or got its first state
 	logged uint8     // the states that were logged since then, a bit for each
 	votes  minute[votes]
@@ -155,7 +156,7 @@ func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines 
 		is := m.of(s.Name)
 		if is.turns(s, now) {
 			isNew, begins := is.now.Name == "", s.State == redlock.Starting && is.now.State == redlock.Unreachable
-			if is.since = now; isNew || s.State == redlock.Voting {
+			if is.since, is.told = now, false; isNew || s.State == redlock.Voting {
 				is.voted, is.logged = now, 0
 			}
 			// It is no event that a master was just reached, nor that it votes when it is first seen.
@@ -171,8 +172,9 @@ func (m *masters) see(all []redlock.MasterStatus, now time.Time) (turned, lines 
 		if s.State == redlock.Voting {
 			is.voted = now
 		}
-		if bit := uint8(1) << s.State; is.logged&bit == 0 && now.Sub(is.voted) >= pauses[s.State] {
-			lines, is.logged = append(lines, s), is.logged|bit
+		bit, pause := uint8(1)<<s.State, pauses[s.State]
+		if !is.told && (now.Sub(is.since) >= pause || is.logged&bit == 0 && now.Sub(is.voted) >= pause) {
+			lines, is.told, is.logged = append(lines, s), true, is.logged|bit
 		}
 	}
 	for name := range m.known {

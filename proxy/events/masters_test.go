@@ -113,6 +113,17 @@ func TestAMasterThatFlapsIsLogged(t *testing.T) {
 	})
 }
 
+// A state that comes again before the master has voted is logged again.
+func TestASecondQuarantineIsLogged(t *testing.T) {
+	w := newTold()
+	w.turn(redlock.Quarantined, "it was restarted")
+	w.turn(redlock.Rejected, "it is a replica")
+	w.turn(redlock.Quarantined, "it was restarted again")
+	if n := strings.Count(w.log.String(), "state=quarantined"); n != 2 {
+		t.Errorf("two quarantines are in %d lines:\n%s", n, w.log.String())
+	}
+}
+
 // A change that an Observer is told is seen before the next tick.
 func TestAToldChangeIsSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// This file looks at the states of the masters, and logs them. Each state is logged once between two votes of a master, with
-// the reason that it has then, because the reason of an unreachable master may alternate with every redial. Two states
-// are logged only if the master has not voted for a moment: one that is starting may vote soon, and one whose connection
-// has ended may be reached again at once. REDLOCK MASTERS has the present reason, and the page has each state.
+// This file looks at the states of the masters, and logs them. Each state is logged once, with the reason that it has then,
+// because the reason of an unreachable master may alternate with every redial. Two states are logged only if they last for
+// a moment, or if the master has not voted for that long: one that is starting may vote soon, and one whose connection has
+// ended may be reached again at once. REDLOCK MASTERS has the present reason, and the page has each state.
 
 const (
 	// watchEvery is the longest pause between two looks at the masters' states. Nobody tells that a master has stopped
@@ -30,7 +30,7 @@ const (
 	shakenPause = 3 * time.Second
 )
 
-// pauses are how long a master must not have voted before such a state of it is logged.
+// pauses are how long a state must last before it is logged.
 var pauses = map[redlock.MasterState]time.Duration{redlock.Starting: startingPause, redlock.Unreachable: awayPause}
 
 // Watch looks at the masters until ctx ends: at once if a state has changed. It remembers, counts and logs each state.
