@@ -26,11 +26,11 @@ func StartServers(t testing.TB) *Cluster {
 	return StartServersOf(t, "redis-server")
 }
 
-// StartServersOf is StartServers with another binary than redis-server.
-func StartServersOf(t testing.TB, binary string) *Cluster {
+// StartServersOf is StartServers with another binary than redis-server, and with more directives.
+func StartServersOf(t testing.TB, binary string, config ...string) *Cluster {
 	t.Helper()
 	server := func(name string) *Server {
-		r := NewServer(t, name)
+		r := NewServer(t, name, config...)
 		r.Binary = binary
 		r.Start(t)
 		return r
