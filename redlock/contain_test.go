@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,9 +163,10 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 				w.play("ok@5ms ok@6ms ok@7ms ok@8ms ok@200ms")
 				frames, q := w.acquiring()
 				q.Keeper = ballot.KeepFunc[bool](func(*ballot.Ballot[bool]) bool { return false }) // all is undone
-				var done atomic.Bool
+				done := false
 				inject(&q, func() {
-					if !done.Swap(true) {
+					if !done {
+						done = true
 						panic("defect")
 					}
 				})
@@ -176,7 +176,7 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 				}
 				w.sleep(second)
 				w.play(allWell)
-				if !done.Load() {
+				if !done {
 					t.Errorf("nothing was wrong")
 				}
 				if strings.Count(log.String(), "a defect in the proxy was contained") != 1 {
@@ -251,10 +251,10 @@ func TestTimelineADefectBeforeTheBallotPassesTheTurnOn(t *testing.T) {
 }
 
 // A nervous Observer panics at every call once it is armed.
-type nervous struct{ armed atomic.Bool }
+type nervous struct{ armed bool }
 
 func (n *nervous) jump() {
-	if n.armed.Load() {
+	if n.armed {
 		panic("defect")
 	}
 }
@@ -271,7 +271,7 @@ func (n *nervous) HealPassed(time.Time, bool)                   { n.jump() }
 func TestTimelineAnObserverThatPanicsCostsNothing(t *testing.T) {
 	observer := &nervous{}
 	withDefects(t, observer, func(t *testing.T, w *timeline, log *lockedText) {
-		observer.armed.Store(true)
+		observer.armed = true
 		w.mustServe()
 		w.play("no no no ok ok")
 		if o := w.locker.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: time.Hour}); o.Verdict != Lost {

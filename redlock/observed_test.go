@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 )
@@ -10,13 +9,10 @@ import (
 // votesSeen counts what the Observer hears of votes and undos, by master.
 type votesSeen struct {
 	nobody
-	mu   sync.Mutex
 	seen map[string]int
 }
 
 func (v *votesSeen) add(master, what string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.seen[master+" "+what]++
 }
 
@@ -27,8 +23,6 @@ func (v *votesSeen) Undone(master string) { v.add(master, "undone") }
 
 func (v *votesSeen) want(t *testing.T, what string, want int) {
 	t.Helper()
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	if v.seen[what] != want {
 		t.Errorf("%s: %d, want %d of %v", what, v.seen[what], want, v.seen)
 	}

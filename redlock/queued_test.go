@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"sync"
 	"testing"
 	"time"
 
@@ -11,21 +10,16 @@ import (
 // queuedNow is an Observer that knows the last reported number of debts of each master.
 type queuedNow struct {
 	nobody
-	mu   sync.Mutex
 	now  map[string]int
 	most int
 }
 
 func (q *queuedNow) Queued(master string, waiting int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.now[master] = waiting
 	q.most = max(q.most, waiting)
 }
 
 func (q *queuedNow) of(master string) (now, most int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	return q.now[master], q.most
 }
 

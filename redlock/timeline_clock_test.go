@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,9 +173,9 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
 	for _, script := range []string{"ok", "ok ok ok", "ok ok ok ok kill"} {
 		t.Run(script, func(t *testing.T) {
-			var slept atomic.Int64
+			var slept time.Duration
 			cfg := timelineConfig()
-			cfg.slept = func() time.Duration { return time.Duration(slept.Load()) }
+			cfg.slept = func() time.Duration { return slept }
 			onTimelineWith(t, cfg, script, func(t *testing.T, w *timeline) {
 				w.settle()
 				before := w.standings(w.locker)
@@ -184,7 +183,7 @@ func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
 					k.setDelay(time.Millisecond, 0)
 				}
 				w.After(time.Millisecond/2, func() { // the questions are under way
-					slept.Add(int64(time.Hour))
+					slept += time.Hour
 					for _, m := range w.masters {
 						m.jump(time.Hour)
 					}

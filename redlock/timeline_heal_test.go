@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -342,41 +341,30 @@ func (w *timeline) removeAll() {
 
 type healTold struct {
 	nobody
-	mu       sync.Mutex
 	did      map[string]int
 	complete int
 }
 
 func (h *healTold) Healed(master string, did heal.Deed) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.did[master+" "+did.String()]++
 }
 
 func (h *healTold) HealPassed(_ time.Time, complete bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if complete {
 		h.complete++
 	}
 }
 
 func (h *healTold) of(did string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	return h.did[did] > 0
 }
 
 func (h *healTold) passes() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	return h.complete
 }
 
 // sinceLast returns what was told since its last call.
 func (h *healTold) sinceLast() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	defer clear(h.did)
 	return fmt.Sprint(h.did)
 }

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -152,13 +151,10 @@ func TestTimelineARunTellsWhatItDidToItsKeys(t *testing.T) {
 func TestTimelineADeletionWithoutAQuorumIsTold(t *testing.T) {
 	onTimeline(t, "ok ok kill kill kill", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
-		var mu sync.Mutex
 		var told []string
 		o := w.locker.Run(context.Background(), RunRequest{
 			Keys: [][]byte{[]byte(key)}, Transaction: [][][]byte{bytesOf([]string{"DEL", key})},
 			Deleted: func(key, value []byte) {
-				mu.Lock()
-				defer mu.Unlock()
 				told = append(told, string(key)+" "+string(value))
 			},
 		})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -125,10 +124,7 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		working := w.crew()
 		asked := 0
-		var mu sync.Mutex
 		check := func(what string, o Outcome) {
-			mu.Lock()
-			defer mu.Unlock()
 			if asked++; o.Verdict == NoQuorum || o.Verdict == Lost && what != "acquire" {
 				t.Errorf("%s: %v, overtaken: %v, %s", what, o.Verdict, o.Overtaken, o.NoQuorumError())
 			}

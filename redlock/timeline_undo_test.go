@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,11 +56,14 @@ type pausedProxy struct {
 	*timeline
 	pause time.Duration
 	on    int32 // which time, from 1
-	times atomic.Int32
+	times int32
 }
 
 func (p *pausedProxy) Voted(_ string, v Vote, after time.Duration, _ time.Time) {
-	if v == Failed && after == 0 && p.times.Add(1) == p.on {
+	if v != Failed || after != 0 {
+		return
+	}
+	if p.times++; p.times == p.on {
 		p.sleep(p.pause)
 	}
 }
@@ -194,13 +196,13 @@ func TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone(t *testing.T) {
 // idleObserver notes whether the Locker passes for idle while it learns of a vote.
 type idleObserver struct {
 	nobody
-	locker atomic.Pointer[Locker]
-	idle   atomic.Bool
+	locker *Locker
+	idle   bool
 }
 
 func (o *idleObserver) Voted(string, Vote, time.Duration, time.Time) {
-	if l := o.locker.Load(); l != nil && l.masters.Idle() {
-		o.idle.Store(true)
+	if o.locker != nil && o.locker.masters.Idle() {
+		o.idle = true
 	}
 }
 
@@ -210,9 +212,9 @@ func TestTimelineAnAnswerThatIsBeingHandledIsNotIdle(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.Observer = told
 	onTimelineWith(t, cfg, "ok", func(t *testing.T, w *timeline) {
-		told.locker.Store(w.locker)
+		told.locker = w.locker
 		w.locker.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: second})
-		if told.idle.Load() {
+		if told.idle {
 			t.Error("it passes for idle")
 		}
 	})
