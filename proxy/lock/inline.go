@@ -13,8 +13,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// If a rule has a wait, an acquire that is refused stays in the line of its lock (package
-// waiting) until it is granted or its time is over. The masters decide each grant as they
+// If a rule has a wait, an acquire that is refused stays in the line of its lock
+// (lines.go) until it is granted or its time is over. The masters decide each grant as they
 // always do.
 
 // shortestInLine is the shortest TTL of a lock that is worth waiting for. The masters may

@@ -194,7 +194,7 @@ func TestALostQuorumEndsAWait(t *testing.T) {
 
 // A look that finds the lock free is a refusal all the same: it belongs to the head. One that finds no quorum is none.
 func TestAnAcquireOutOfItsTurnTakesNothing(t *testing.T) {
-	for now, want := range map[string]string{"x": nothing, "": nothing, "?": "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"} {
+	for now, want := range map[string]string{"x": nothing, "": nothing, "?": "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed (deploy/INCIDENTS.md#quorumlost)\r\n"} {
 		synctest.Test(t, func(t *testing.T) {
 			x := newFakeLock()
 			x.heldBy("x")

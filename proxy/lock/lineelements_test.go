@@ -275,3 +275,26 @@ func TestTheNextAsksAfterATryThatCountsForNothing(t *testing.T) {
 		})
 	}
 }
+
+// One that is the head of one line, and behind another's head in a second line, does not end the try of that other.
+func TestTheEndOfATryConcernsOnlyTheLinesThatItLeads(t *testing.T) {
+	waiting(t, func(m *masters) {
+		m.pop(m.Context(), "head", waitRequest{}, "j")
+		m.wantTries("head head")
+		m.takes = 100 * time.Millisecond
+		m.announce("j")
+		synctest.Wait()
+		m.takes = 10 * time.Millisecond
+		m.pop(m.Context(), "both", waitRequest{}, "k", "j")
+		time.Sleep(30 * time.Millisecond)
+		m.pop(m.Context(), "last", waitRequest{}, "j")
+		time.Sleep(20 * time.Millisecond)
+		m.wantTries("both both") // the last one waits for the head's
+		m.push("j", 3)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if len(m.ends) != 3 {
+			t.Errorf("ends: %q", m.ends)
+		}
+	})
+}

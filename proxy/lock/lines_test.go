@@ -445,9 +445,11 @@ func TestAHolderIsNotHeldBack(t *testing.T) {
 		m.acquire(m.Context(), "b", waitRequest{AtOnce: true})
 		m.acquire(m.Context(), "c", waitRequest{})
 		m.wantTries("a a b")
-		m.acquire(m.Context(), "x", waitRequest{AtOnce: true})
-		m.wantEnds("x granted after 0s")
-		m.wantTries("x")
+		for range 2 { // a grant out of turn calls for no try of the head, for which the next one would wait
+			m.acquire(m.Context(), "x", waitRequest{AtOnce: true})
+			m.wantEnds("x granted after 0s")
+			m.wantTries("x")
+		}
 		for _, name := range []string{"a", "b", "c"} {
 			m.pass("k")
 			m.wantTries(name)

@@ -171,7 +171,7 @@ func TestLongRepliesAreCounted(t *testing.T) {
 func TestAScanShowsOnlyWhatAQuorumHas(t *testing.T) {
 	for reply, outcome := range map[string]redlock.Outcome{
 		"*0\r\n": {Verdict: redlock.Lost, Reply: []byte("*0\r\n")},
-		"-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n": {Verdict: redlock.Won, Reply: []byte(":1\r\n"), Voting: 2, Answered: 2, Asked: 5, Needed: 3},
+		"-QUORUMLOST 2 of 5 lock masters can vote, 3 needed (deploy/INCIDENTS.md#quorumlost)\r\n": {Verdict: redlock.Won, Reply: []byte(":1\r\n"), Voting: 2, Answered: 2, Asked: 5, Needed: 3},
 	} {
 		if got := newFakeLockerPlane(fakeLockerAnswers(outcome)).ask(t, "HSCAN k 0"); got != reply {
 			t.Errorf("%q, want %q", got, reply)
