@@ -96,7 +96,7 @@ var rooms = map[string]room{
 
 	"handler":  {floor: 7, redlock: []string{"", "resp", "loop"}},
 	"server":   {floor: 8, redlock: []string{"loop"}},
-	"console":  {floor: 6, redlock: []string{"", "resp", "inspect"}},
+	"console":  {floor: 6, redlock: []string{"", "resp", "scan"}},
 	"session":  {floor: 5, redlock: []string{"loop"}},
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"config":   {floor: 4, redlock: []string{""}},

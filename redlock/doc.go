@@ -34,7 +34,7 @@
 // This package turns requests into ballots and ballots into answers, and undoes what was not won. The
 // rest is in rooms below it. You can read each room with only those below it. run executes other
 // commands, mend makes copies equal again, heal copies locks to masters that lack them, token gives
-// fencing tokens, scan lists keys, and inspect shows people what the masters hold.
+// fencing tokens, and scan lists keys and shows people what the masters hold.
 // ballot puts one question to every master, and lane orders the questions about each key. master knows
 // the masters, stream is the connection to one, and notify receives their messages. loop reads and
 // writes sockets, and runs tasks. Some rooms ask nothing: quorum (votes in, verdict out), roster (who

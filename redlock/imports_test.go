@@ -30,15 +30,14 @@ type room struct {
 
 var rooms = map[string]room{
 	"redlock": {
-		floor: 4, imports: []string{"run", "heal", "mend", "inspect", "token", "ballot", "master", "roster", "marker", "lane", "loop", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
+		floor: 4, imports: []string{"run", "heal", "mend", "scan", "token", "ballot", "master", "roster", "marker", "lane", "loop", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
 	},
-	"run":     {floor: 3, imports: []string{"loop", "mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
-	"heal":    {floor: 3, imports: []string{"loop", "scan", "mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
-	"inspect": {floor: 3, imports: []string{"scan", "ballot", "effect", "stream", "quorum", "rdb", "resp"}},
-	"scan":    {floor: 3, imports: []string{"loop", "marker", "master", "stream", "quorum", "resp"}},
-	"mend":    {floor: 3, imports: []string{"loop", "ballot", "lane", "effect", "stream", "quorum", "rdb"}},
-	"token":   {floor: 3, imports: []string{"loop", "ballot", "lane", "marker", "quorum", "resp"}},
-	"ballot":  {floor: 3, imports: []string{"loop", "master", "lane", "stream", "roster", "quorum", "resp"}},
+	"run":    {floor: 3, imports: []string{"loop", "mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
+	"heal":   {floor: 3, imports: []string{"loop", "scan", "mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
+	"scan":   {floor: 3, imports: []string{"ballot", "effect", "loop", "marker", "master", "stream", "quorum", "rdb", "resp"}},
+	"mend":   {floor: 3, imports: []string{"loop", "ballot", "lane", "effect", "stream", "quorum", "rdb"}},
+	"token":  {floor: 3, imports: []string{"loop", "ballot", "lane", "marker", "quorum", "resp"}},
+	"ballot": {floor: 3, imports: []string{"loop", "master", "lane", "stream", "roster", "quorum", "resp"}},
 	"master": {
 		floor: 3, imports: []string{"roster", "marker", "members", "stream", "loop", "quorum", "resp"},
 		outside: []string{"golang.org/x/sys"},

@@ -7,12 +7,12 @@ import (
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/heal"
-	"redlock-proxy/redlock/inspect"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/run"
+	"redlock-proxy/redlock/scan"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -107,7 +107,7 @@ func (l *Locker) Subscriber(hear func(notify.Event)) *notify.Subscriber {
 func (l *Locker) TrackingAvailable() bool { return l.listening.CanTrack() }
 
 // Reader reads what the masters hold, for people.
-func (l *Locker) Reader() *inspect.Reader { return inspect.New(l.box) }
+func (l *Locker) Reader() *scan.Reader { return scan.NewReader(l.box) }
 
 // TellAll is what the operator has to do when the masters change.
 const TellAll = roster.TellAll

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/scan"
 )
 
 // A cursor of SCAN is nothing to another run of the server, which has another table. So a walk
@@ -16,7 +16,7 @@ func TestTimelineAWalkDoesNotCountAMasterThatRestarts(t *testing.T) {
 			shown := 0
 			all := w.locker.Reader().Walk(t.Context(),
 				func(int, []byte) bool { return true },
-				func(_ int, k []byte, _ []inspect.Copy) bool {
+				func(_ int, k []byte, _ []scan.Copy) bool {
 					if string(k) != key {
 						return true
 					}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/scan"
 )
 
 // Values that are too large to be read together do not end the streams of the masters.
@@ -26,8 +26,8 @@ func TestWalkOverLargeValues(t *testing.T) {
 		found = map[string]bool{}
 		all = set.locker.Reader().Walk(t.Context(),
 			func(int, []byte) bool { return true },
-			func(_ int, key []byte, copies []inspect.Copy) bool {
-				if h := inspect.Hold(copies); h.State == inspect.Held {
+			func(_ int, key []byte, copies []scan.Copy) bool {
+				if h := scan.Hold(copies); h.State == scan.Held {
 					found[string(key)] = true
 				}
 				return true

@@ -11,7 +11,7 @@ import (
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/scan"
 )
 
 // Command is one REDLOCK command. The console does not keep its slices.
@@ -44,11 +44,11 @@ type Locks interface {
 	Do(ctx context.Context, dst []byte, call lock.Command) []byte
 }
 
-// Reader reads what masters hold. inspect.Reader is the one in service.
+// Reader reads what masters hold. scan.Reader is the one in service.
 type Reader interface {
-	Look(db int, keys [][]byte) [][]inspect.Copy
+	Look(db int, keys [][]byte) [][]scan.Copy
 	Outstanding(db int, key []byte) []bool
-	Walk(ctx context.Context, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []inspect.Copy) (more bool)) (all bool)
+	Walk(ctx context.Context, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []scan.Copy) (more bool)) (all bool)
 }
 
 // Console answers REDLOCK. A process has one.

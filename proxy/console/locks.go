@@ -7,8 +7,8 @@ import (
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
-	"redlock-proxy/redlock/inspect"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/scan"
 )
 
 const (
@@ -37,7 +37,7 @@ type Held struct {
 type HeldLock struct {
 	DB      int
 	Key     string
-	Holding inspect.Holding
+	Holding scan.Holding
 	Holder  events.Holder
 	Known   bool  // who the holder is
 	Waiters int64 // clients of this process that wait for it
@@ -60,15 +60,15 @@ func (c *Console) Held(ctx context.Context, glob string, count int) (h Held, ok 
 		func(db int, key []byte) bool {
 			return matches(key) && rules.Find(db, key) != nil && string(key) != redlock.MarkerKey && !seen[keyInDB{db, string(key)}]
 		},
-		func(db int, key []byte, copies []inspect.Copy) bool {
-			holding, now := inspect.Hold(copies), time.Now()
+		func(db int, key []byte, copies []scan.Copy) bool {
+			holding, now := scan.Hold(copies), time.Now()
 			at := keyInDB{db, string(key)}
 			if seen[at] {
 				return true
 			}
 			delete(unclear, at) // the latest look counts
-			if holding.State != inspect.Held {
-				if holding.State != inspect.Free {
+			if holding.State != scan.Held {
+				if holding.State != scan.Free {
 					unclear[at] = true
 				}
 				return true

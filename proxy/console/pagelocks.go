@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/scan"
 )
 
 const (
@@ -97,7 +97,7 @@ func lockTableOf(held Held, search string, now time.Time) pairs {
 			holder = pairs{"client", client.Address, "name", client.Name, "connected", !client.Gone, "since", Time(l.Holder.Since)}
 		}
 		var until Time // it does not expire
-		if l.Holding.TTL != inspect.NoTTL {
+		if l.Holding.TTL != scan.NoTTL {
 			until = Time(now.Add(l.Holding.TTL))
 		}
 		return pairs{

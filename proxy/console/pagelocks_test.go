@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/events"
-	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/scan"
 )
 
 // This is the interface: each name, and the form of each value. The value of a lock is not
@@ -22,13 +22,13 @@ func TestLocksInJSON(t *testing.T) {
 		asked := ""
 		s.list = func(_ context.Context, glob string, n int) (Held, bool) {
 			asked = glob
-			copied := inspect.Copy{Type: "string", Text: []byte("secret"), Digest: "a1b2c3d4", TTL: 1500 * time.Millisecond}
+			copied := scan.Copy{Type: "string", Text: []byte("secret"), Digest: "a1b2c3d4", TTL: 1500 * time.Millisecond}
 			forEver := copied
-			forEver.TTL = inspect.NoTTL
+			forEver.TTL = scan.NoTTL
 			holder := events.Holder{Client: events.ClientInfo{Address: "10.0.0.6:5000", Identity: events.Identity{Name: "worker"}}, Since: time.Now()}
 			return Held{More: true, Locks: []HeldLock{
-				{DB: 1, Key: strings.Repeat("k", 2*longestKey), Holding: inspect.Holding{Copy: forEver, Holders: 3}},
-				{Key: "lock:a*", Holding: inspect.Holding{Copy: copied, Holders: 4}, Holder: holder, Known: true, Waiters: 2},
+				{DB: 1, Key: strings.Repeat("k", 2*longestKey), Holding: scan.Holding{Copy: forEver, Holders: 3}},
+				{Key: "lock:a*", Holding: scan.Holding{Copy: copied, Holders: 4}, Holder: holder, Known: true, Waiters: 2},
 			}}, n == usualLocks
 		}
 		want := `{"time":"2000-01-01T00:00:00.000Z","search":"a*[","complete":false,"more":true,"locks":[` +

@@ -10,7 +10,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/scan"
 )
 
 const errNoLockKey wire.Error = "-ERR no lock rule covers this key in this database; REDLOCK RULES has the rules\r\n"
@@ -23,14 +23,14 @@ func (c *Console) why(_ context.Context, call Command) any {
 	}
 	copies := c.Reader.Look(call.DB, [][]byte{key})[0]
 	owing := c.Reader.Outstanding(call.DB, key)
-	now, state, holding := time.Now(), c.Masters(), inspect.Hold(copies)
+	now, state, holding := time.Now(), c.Masters(), scan.Hold(copies)
 	holder, known := c.Journal.Holder(call.DB, key, holding.Text, now)
 	known = known && holding.Type != ""
 	masters := min(len(copies), len(state.Masters), len(owing)) // a reload may change the masters meanwhile
 	return pairs{
 		"key", string(key), "db", call.DB, "summary", summary(holding, heldFor(holder, known, now)) + state.Absent(),
 		"holder", holderOf(holder, known), "waiters", c.waiters()[keyInDB{call.DB, string(key)}],
-		"masters", listOf(copies[:masters], func(i int, copied inspect.Copy) any {
+		"masters", listOf(copies[:masters], func(i int, copied scan.Copy) any {
 			master := state.Masters[i]
 			return pairs{
 				"number", i + 1, "name", master.Name, "state", master.State.String(), "reason", master.Reason,
@@ -44,7 +44,7 @@ func (c *Console) why(_ context.Context, call Command) any {
 }
 
 // describeType is TYPE's reply, "none" for an absent key, or empty if there was no answer.
-func describeType(c inspect.Copy) string {
+func describeType(c scan.Copy) string {
 	if c.Heard && c.Type == "" {
 		return "none"
 	}
@@ -52,8 +52,8 @@ func describeType(c inspect.Copy) string {
 }
 
 // ttlOf is nil if the key is absent or does not expire.
-func ttlOf(c inspect.Copy) any {
-	if c.Type == "" || c.TTL == inspect.NoTTL {
+func ttlOf(c scan.Copy) any {
+	if c.Type == "" || c.TTL == scan.NoTTL {
 		return nil
 	}
 	return c.TTL
@@ -76,21 +76,21 @@ func heldFor(h events.Holder, known bool, now time.Time) time.Duration {
 
 // summary says in one sentence who holds a lock, without the value. held is negative if
 // nobody knows for how long.
-func summary(h inspect.Holding, held time.Duration) string {
+func summary(h scan.Holding, held time.Duration) string {
 	count := func(n int) string { return fmt.Sprintf("%d of %d", n, h.Masters) }
 	switch h.State {
-	case inspect.Held:
+	case scan.Held:
 		text := "held by " + count(h.Holders) + " (" + content(h) + ")"
 		if held >= 0 {
 			text += fmt.Sprintf(" for %.1f s", held.Seconds())
 		}
-		if h.TTL == inspect.NoTTL {
+		if h.TTL == scan.NoTTL {
 			return text + ", without TTL"
 		}
 		return text + fmt.Sprintf(", %.1f s left", h.TTL.Seconds())
-	case inspect.Disputed:
+	case scan.Disputed:
 		return "held, but the copies differ: the most frequent content (" + content(h) + ") is on " + count(h.Holders)
-	case inspect.Unknown:
+	case scan.Unknown:
 		text := "unknown: " + count(h.Missing) + " cannot vote"
 		if h.Holders > 0 {
 			text += ", and " + count(h.Holders) + " hold it (" + content(h) + ")"
@@ -104,7 +104,7 @@ func summary(h inspect.Holding, held time.Duration) string {
 }
 
 // content identifies what most masters hold, without showing it.
-func content(h inspect.Holding) string {
+func content(h scan.Holding) string {
 	if h.Large {
 		return "too large to compare"
 	}
@@ -134,7 +134,7 @@ func (c *Console) breakLock(ctx context.Context, call Command) any {
 	if call.Route.Plane != route.Locks {
 		return errNoLockKey
 	}
-	holding := inspect.Hold(c.Reader.Look(call.DB, [][]byte{key})[0])
+	holding := scan.Hold(c.Reader.Look(call.DB, [][]byte{key})[0])
 	holder, _ := c.Journal.Holder(call.DB, key, holding.Text, time.Now())
 	args := [][]byte{[]byte("DEL"), key}
 	answer := c.Locks.Do(ctx, nil, lock.Command{

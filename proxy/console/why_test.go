@@ -10,21 +10,21 @@ import (
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/scan"
 )
 
 // fakeReader has the same copies under each of its keys.
 type fakeReader struct {
 	keys   []string
-	copies []inspect.Copy
-	first  []inspect.Copy // of the first key, if not nil
+	copies []scan.Copy
+	first  []scan.Copy // of the first key, if not nil
 	all    bool
 }
 
-func (f *fakeReader) Look(_ int, keys [][]byte) [][]inspect.Copy { return [][]inspect.Copy{f.copies} }
-func (f *fakeReader) Outstanding(int, []byte) []bool             { return []bool{false, true} }
+func (f *fakeReader) Look(_ int, keys [][]byte) [][]scan.Copy { return [][]scan.Copy{f.copies} }
+func (f *fakeReader) Outstanding(int, []byte) []bool          { return []bool{false, true} }
 
-func (f *fakeReader) Walk(_ context.Context, wants func(int, []byte) bool, each func(int, []byte, []inspect.Copy) bool) bool {
+func (f *fakeReader) Walk(_ context.Context, wants func(int, []byte) bool, each func(int, []byte, []scan.Copy) bool) bool {
 	for i, key := range f.keys {
 		copies := f.copies
 		if i == 0 && f.first != nil {
@@ -44,22 +44,22 @@ func (f *fakeLocks) Do(_ context.Context, dst []byte, call lock.Command) []byte 
 	return append(dst, ":1\r\n"...)
 }
 
-func twoCopies() []inspect.Copy {
-	c := inspect.Copy{Heard: true, Votes: true, Type: "string", Text: []byte("secret"), Digest: "a1b2c3d4", TTL: 17600 * time.Millisecond}
-	return []inspect.Copy{c, c}
+func twoCopies() []scan.Copy {
+	c := scan.Copy{Heard: true, Votes: true, Type: "string", Text: []byte("secret"), Digest: "a1b2c3d4", TTL: 17600 * time.Millisecond}
+	return []scan.Copy{c, c}
 }
 
 func TestSummary(t *testing.T) {
-	held := inspect.Holding{State: inspect.Held, Copy: inspect.Copy{Digest: "a1b2c3d4", TTL: 17600 * time.Millisecond}, Holders: 3, Masters: 5, Needed: 3}
+	held := scan.Holding{State: scan.Held, Copy: scan.Copy{Digest: "a1b2c3d4", TTL: 17600 * time.Millisecond}, Holders: 3, Masters: 5, Needed: 3}
 	forEver := held
-	forEver.TTL = inspect.NoTTL
+	forEver.TTL = scan.NoTTL
 	few := held
-	few.State, few.Holders = inspect.Free, 2
+	few.State, few.Holders = scan.Free, 2
 	disputed, unknown := few, few
-	disputed.State = inspect.Disputed
-	unknown.State, unknown.Missing = inspect.Unknown, 2
+	disputed.State = scan.Disputed
+	unknown.State, unknown.Missing = scan.Unknown, 2
 	for _, row := range []struct {
-		h    inspect.Holding
+		h    scan.Holding
 		held time.Duration
 		want string
 	}{
@@ -68,9 +68,9 @@ func TestSummary(t *testing.T) {
 		{forEver, -1, "held by 3 of 5 (a1b2c3d4), without TTL"},
 		{disputed, -1, "held, but the copies differ: the most frequent content (a1b2c3d4) is on 2 of 5"},
 		{unknown, -1, "unknown: 2 of 5 cannot vote, and 2 of 5 hold it (a1b2c3d4)"},
-		{inspect.Holding{State: inspect.Unknown, Missing: 3, Masters: 5}, -1, "unknown: 3 of 5 cannot vote"},
+		{scan.Holding{State: scan.Unknown, Missing: 3, Masters: 5}, -1, "unknown: 3 of 5 cannot vote"},
 		{few, -1, "free: a copy is on 2 of 5 only, and 3 are needed"},
-		{inspect.Holding{Masters: 5}, -1, "free: no master that may vote holds it"},
+		{scan.Holding{Masters: 5}, -1, "free: no master that may vote holds it"},
 	} {
 		if got := summary(row.h, row.held); got != row.want {
 			t.Errorf("got %q, want %q", got, row.want)
@@ -172,16 +172,16 @@ func TestHeld(t *testing.T) {
 		t.Errorf("%v %+v", ok, h)
 	}
 	for what, row := range map[string]struct {
-		second   inspect.Copy
+		second   scan.Copy
 		complete bool
-	}{"free": {inspect.Copy{Heard: true, Votes: true}, true}, "unknown": {inspect.Copy{}, false}} {
-		c.Reader = &fakeReader{copies: []inspect.Copy{twoCopies()[0], row.second}, keys: []string{"lock:a"}, all: true}
+	}{"free": {scan.Copy{Heard: true, Votes: true}, true}, "unknown": {scan.Copy{}, false}} {
+		c.Reader = &fakeReader{copies: []scan.Copy{twoCopies()[0], row.second}, keys: []string{"lock:a"}, all: true}
 		if h, ok = c.Held(t.Context(), "", 3); !ok || h.Complete != row.complete || len(h.Locks) != 0 {
 			t.Errorf("%s: %v %+v", what, ok, h)
 		}
 	}
 	// What the first look does not show, a later one may.
-	c.Reader = &fakeReader{copies: twoCopies(), first: []inspect.Copy{twoCopies()[0], {}}, keys: []string{"lock:a", "lock:a"}, all: true}
+	c.Reader = &fakeReader{copies: twoCopies(), first: []scan.Copy{twoCopies()[0], {}}, keys: []string{"lock:a", "lock:a"}, all: true}
 	if h, ok = c.Held(t.Context(), "", 3); !ok || !h.Complete || len(h.Locks) != 1 {
 		t.Errorf("%v %+v", ok, h)
 	}

@@ -1,4 +1,4 @@
-package inspect
+package scan
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 // Reader reads what masters hold.
 type Reader struct{ box *ballot.Box }
 
-// New makes a Reader that asks by ballots of box.
-func New(box *ballot.Box) *Reader { return &Reader{box} }
+// NewReader makes a Reader that asks by ballots of box.
+func NewReader(box *ballot.Box) *Reader { return &Reader{box} }
 
 // A Copy is what one master holds under a key.
 type Copy struct {

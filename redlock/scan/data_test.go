@@ -1,4 +1,4 @@
-package inspect
+package scan
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"redlock-proxy/integration/datatest"
-	"redlock-proxy/redlock/scan"
 )
 
 // testdata has walks over toy masters, and the decisions about their pace and size.
@@ -63,7 +62,7 @@ type toyKey struct {
 	late bool // the master gets it behind its scan
 }
 
-// toys are a scan.Source. It scans two keys at a time.
+// toys are a Source. It scans two keys at a time.
 type toys struct {
 	masters []toyMaster
 	looks   int
@@ -161,7 +160,7 @@ func walkToys(t *testing.T, words []string) string {
 		}
 		source.masters = append(source.masters, m)
 	}
-	w := walk{
+	w := show{
 		ctx: t.Context(), look: source.look,
 		wants: func(_ int, key []byte) bool { return string(key) != without },
 		each: func(db int, key []byte, copies []Copy) bool {
@@ -173,7 +172,7 @@ func walkToys(t *testing.T, words []string) string {
 		},
 	}
 	end := "not all"
-	if scan.Walk(t.Context(), source, w.visit) {
+	if Walk(t.Context(), source, w.visit) {
 		end = "all"
 	}
 	return fmt.Sprintf("%s; scanned %s; %s", strings.Join(shown, " "), strings.Join(source.asked, " "), end)
@@ -187,13 +186,13 @@ func TestWalkIsBounded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	shown := 0
-	w := walk{ctx: ctx, look: source.look, wants: func(int, []byte) bool { return true }, each: func(int, []byte, []Copy) bool {
+	w := show{ctx: ctx, look: source.look, wants: func(int, []byte) bool { return true }, each: func(int, []byte, []Copy) bool {
 		if shown++; shown == 10 {
 			cancel()
 		}
 		return true
 	}}
-	if scan.Walk(ctx, source, w.visit) || shown != 10 || source.looks != 5 {
+	if Walk(ctx, source, w.visit) || shown != 10 || source.looks != 5 {
 		t.Errorf("it showed %d keys after its end, and looked %d times", shown-10, source.looks)
 	}
 }

@@ -1,11 +1,10 @@
-package inspect
+package scan
 
 import (
 	"context"
 	"slices"
 	"time"
 
-	"redlock-proxy/redlock/scan"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -31,12 +30,12 @@ func restAfter(took time.Duration) time.Duration {
 // with ctx. A key comes once for each master that has it, or more often. all is true if
 // every lock that was held all the time was shown.
 func (r *Reader) Walk(ctx context.Context, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []Copy) (more bool)) (all bool) {
-	w := walk{ctx: ctx, look: r.Look, wants: wants, each: each, asked: time.Now()}
-	return scan.Walk(ctx, scan.Masters{Set: r.box.Masters}, w.visit)
+	s := show{ctx: ctx, look: r.Look, wants: wants, each: each, asked: time.Now()}
+	return Walk(ctx, Masters{Set: r.box.Masters}, s.visit)
 }
 
-// A walk is one Walk.
-type walk struct {
+// A show is one Walk of a Reader.
+type show struct {
 	ctx   context.Context
 	look  func(db int, keys [][]byte) [][]Copy
 	wants func(db int, key []byte) bool
@@ -45,24 +44,24 @@ type walk struct {
 }
 
 // visit looks at the keys of a page, a few at a time.
-func (w *walk) visit(db int, found [][]byte) (more bool) {
-	w.rest()
-	found = slices.DeleteFunc(found, func(key []byte) bool { return !w.wants(db, key) })
+func (s *show) visit(db int, found [][]byte) (more bool) {
+	s.rest()
+	found = slices.DeleteFunc(found, func(key []byte) bool { return !s.wants(db, key) })
 	for keys := range slices.Chunk(found, lookStep) {
-		if w.ctx.Err() != nil {
+		if s.ctx.Err() != nil {
 			return false
 		}
-		for k, copies := range w.look(db, keys) {
-			if !w.each(db, keys[k], copies) {
+		for k, copies := range s.look(db, keys) {
+			if !s.each(db, keys[k], copies) {
 				return false
 			}
 		}
-		w.rest()
+		s.rest()
 	}
 	return true
 }
 
-func (w *walk) rest() {
-	stream.Sleep(w.ctx, restAfter(time.Since(w.asked)))
-	w.asked = time.Now()
+func (s *show) rest() {
+	stream.Sleep(s.ctx, restAfter(time.Since(s.asked)))
+	s.asked = time.Now()
 }
