@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=${VERSION:-$(sed -n 's/^const number = "\(.*\)"$/\1/p' proxy/version.go)} # a test makes a later one
+version=$(sed -n 's/^const number = "\(.*\)"$/\1/p' proxy/version.go)
 [ -n "$version" ] || { echo "build.sh: proxy/version.go has no number" >&2; exit 1; }
 commit=$(git rev-parse HEAD 2>/dev/null || true)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
@@ -55,7 +55,7 @@ doc() {
 deb() {
   local arch date root units
   date=$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)
-  go build -o "$scratch/here" . # tells its flags to the manual page
+  program "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$scratch/here" # tells its flags to the manual page
   for arch in ${ARCH:-amd64 arm64}; do
     root=$scratch/deb-$arch
     units=$root/usr/lib/systemd/system

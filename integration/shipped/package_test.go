@@ -74,24 +74,43 @@ func (d debian) has(path string) bool {
 	return err == nil
 }
 
-// build makes a package of these sources with deploy/build.sh. Version "" is the sources' own.
-func build(t *testing.T, version string) string {
+// build makes a package of these sources with deploy/build.sh.
+func build(t *testing.T) string {
 	t.Helper()
 	arch, err := exec.Command("dpkg", "--print-architecture").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	into := t.TempDir()
 	cmd := exec.Command("../deploy/build.sh", "deb")
-	cmd.Env = append(os.Environ(), "OUT="+t.TempDir(), "VERSION="+version, "ARCH="+strings.TrimSpace(string(arch)), "MAINTAINER=Some Body <some.body@debian.org>")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	cmd.Env = append(os.Environ(), "OUT="+into, "ARCH="+strings.TrimSpace(string(arch)), "MAINTAINER=Some Body <some.body@debian.org>")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("deploy/build.sh: %v\n%s", err, out)
 	}
-	built, err := filepath.Glob(strings.TrimPrefix(cmd.Env[len(cmd.Env)-4], "OUT=") + "/*.deb")
+	built, err := filepath.Glob(into + "/*.deb")
 	if err != nil || len(built) != 1 {
 		t.Fatalf("it has made %v: %v", built, err)
 	}
 	return built[0]
+}
+
+// renumbered returns the same package as one of another version.
+func renumbered(t *testing.T, deb, version string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "package")
+	run := func(args ...string) {
+		if out, err := exec.Command("dpkg-deb", args...).CombinedOutput(); err != nil {
+			t.Fatalf("dpkg-deb %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	run("--raw-extract", deb, dir)
+	control := filepath.Join(dir, "DEBIAN/control")
+	text := regexp.MustCompile(`(?m)^Version: .*$`).ReplaceAllString(rig.ReadFile(t, control), "Version: "+version)
+	if err := os.WriteFile(control, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run("--root-owner-group", "-Zgzip", "-z1", "--build", dir, dir+".deb")
+	return dir + ".deb"
 }
 
 // TestDebianPackage builds the package, and installs, upgrades and removes it in a folder. The proxy
@@ -104,7 +123,8 @@ func TestDebianPackage(t *testing.T) {
 	if os.Getuid() != 0 {
 		layer.Missing(t, "root, as dpkg does")
 	}
-	first, second := build(t, ""), build(t, "99.0.0")
+	first := build(t)
+	second := renumbered(t, first, "99.0.0")
 	if out, err := exec.Command("lintian", "--allow-root", "--fail-on", "error,warning", first).CombinedOutput(); err != nil {
 		t.Errorf("lintian: %v\n%s", err, out)
 	}
