@@ -10,7 +10,7 @@ func New(masters int) List { return slices.Repeat(List{"1"}, masters) }
 
 // IsValid tells whether a list is one that markers can have.
 func (l List) IsValid() bool {
-	return !slices.ContainsFunc(l, func(text string) bool { return text == "" || Read(text).String() != text })
+	return !slices.ContainsFunc(l, func(text string) bool { return Read(text).String() != text })
 }
 
 // Who returns the text of the member at a place. It returns "" for a place that is not on record.
@@ -26,7 +26,7 @@ func (l List) Has(i int) bool { return i < len(l) && !Read(l[i]).Removed }
 
 // With returns the record with another member at a place. The place may be the one after the last.
 func (l List) With(i int, m Member) List {
-	m.Added = !m.Removed && (i >= len(l) || Read(l[i]).Added || Read(l[i]).Removed)
+	m.Added = i >= len(l) || Read(l[i]).Added || Read(l[i]).Removed
 	return l.WithText(i, m.String())
 }
 

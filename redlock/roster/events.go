@@ -91,7 +91,7 @@ func (e Checked) happen(r *Roster, now time.Time) {
 	broken := e.Broken || text != "" && !ok
 	if ok {
 		delete(r.outrun, p)
-	} else if r.set != "" && marker.IsLater(text) {
+	} else if marker.IsLater(text) {
 		// rule: a process that cannot read a marker of its set writes none
 		r.outrun[p] = true
 	}
@@ -99,7 +99,7 @@ func (e Checked) happen(r *Roster, now time.Time) {
 	if news {
 		r.leaves(s, next, now)
 		// A marker that was read before, on an earlier connection, does not record the eviction.
-		if before := m.kept.memory; p.DB == 0 && before.Set != "" && next.Since > before.Since && m.evicted {
+		if before := m.kept; p.DB == 0 && before.Set != "" && next.Since > before.Since && m.evicted {
 			m.evicted = false // the marker now records that it may have forgotten
 			r.rewrites(p, now)
 		}
@@ -114,8 +114,8 @@ func (e Checked) happen(r *Roster, now time.Time) {
 		s.actedAt, s.ahead, s.blank = time.Time{}, false, false
 	}
 	s.read, s.text = true, text
-	if own := m.kept.memory; s.present() && p.DB == 0 && (own.Set != s.marker.Set || own.Run != s.marker.Run || own.Since != s.marker.Since) {
-		m.kept = record{s.marker, now}
+	if s.present() && p.DB == 0 {
+		m.kept = s.marker
 	}
 	if s.present() && s.marker.Set == r.set {
 		news = r.learn(s, now) || news

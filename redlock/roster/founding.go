@@ -135,7 +135,7 @@ func (r *Roster) found(now time.Time) []Write {
 		}
 	}
 	for p, s := range r.views {
-		s.blank = len(waits) == 0 && p.DB == 0 && p.Master < r.masters
+		s.blank = len(waits) == 0 && p.DB == 0
 	}
 	if len(waits) > 0 {
 		r.reason = "a new set of lock masters begins only when all of them have been reached and none has a marker: " + strings.Join(waits, "; ")

@@ -224,3 +224,43 @@ func TestRosterWhenANewSetCanGrantLocks(t *testing.T) {
 		t.Errorf("locks can be granted after %v, while one starts", got)
 	}
 }
+
+// The operator may say late that a set is new. That ends its first quarantine, and no other one.
+func TestRosterAFlushIsNoPartOfANewSet(t *testing.T) {
+	now := time.Now()
+	r := votingRoster(3, now)
+	r.set, r.fresh = marker.NewSetID(now, rosterLimits.MaxQuarantine, 1), true
+	for i := range 3 {
+		for _, db := range []int{0, 3} {
+			m := r.marker(Place{i, db}, r.set, 0, now)
+			if i == 0 && db == 3 {
+				m.Since, m.Quarantine = 5, rosterLimits.RestartDelay
+			}
+			r.shows(Place{i, db}, m.String())
+		}
+	}
+	if got := r.plannedFor(0, now.Add(time.Minute)); got != "" {
+		t.Errorf("it writes %s", got)
+	}
+}
+
+// If four of five masters have forgotten and the fifth has gone, another process may be about to begin a set on them.
+func TestRosterASetThatMayBeginIsWaitedFor(t *testing.T) {
+	now := time.Now()
+	r := votingRoster(5, now)
+	r.Step(Disconnected{Place{0, 0}, NotConnected}, now)
+	for i := 1; i < 5; i++ {
+		r.checked(Place{i, 0}, "", false, now, now)
+	}
+	for _, row := range []struct {
+		after time.Duration
+		want  string
+	}{{rosterLimits.RestartDelay - 1, ""}, {rosterLimits.RestartDelay, "0 lacking emptied 30s"}} {
+		for i := 1; i < 5; i++ {
+			r.keepsAsking(Place{i, 0}, now.Add(row.after))
+		}
+		if got := r.plannedFor(1, now.Add(row.after)); got != row.want {
+			t.Errorf("after %v it writes %q", row.after, got)
+		}
+	}
+}

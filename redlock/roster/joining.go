@@ -58,7 +58,7 @@ func (r *Roster) record(epoch int64, joined members.List, now time.Time) {
 	}
 	// rule: BallotEndsWithEpoch: running ballots may have counted the server before it
 	r.epoch, r.joined, r.learned = epoch, joined, now
-	if n := r.joined.Counting(); n != r.masters && n > 0 {
+	if n := r.joined.Counting(); n != r.masters {
 		r.masters, r.recalls = n, false
 	}
 }
@@ -123,10 +123,10 @@ func (r *Roster) joins(p Place, s *view, now time.Time) bool {
 // isNew tells whether the server at a place is the recorded member, and has not had a marker as such as far
 // as this process knows. It lacks what was granted until now.
 func (r *Roster) isNew(p Place, s *view) bool {
-	if r.hasMet(p.Master) || s.text != "" && s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master) {
+	if r.hasMet(p.Master) || s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master) {
 		return false
 	}
-	return r.hasJoined(p, s) || r.member(p.Master).Run != "" && r.isMember(p, s) // it may have restarted meanwhile
+	return r.hasJoined(p, s) || r.isMember(p, s) // it may have restarted meanwhile
 }
 
 // hasMet tells whether this process has ever found the present member at a place in order.
@@ -134,7 +134,7 @@ func (r *Roster) hasMet(master int) bool { return r.of(master).met == r.joined.W
 
 // meets records that a member was found in order.
 func (r *Roster) meets(p Place, s *view) {
-	if p.DB == 0 && r.remembers(p.Master, s.run) {
+	if r.remembers(p.Master, s.run) {
 		m := r.of(p.Master)
 		m.met, m.outdated = r.joined.Who(p.Master), false
 	}
@@ -163,7 +163,7 @@ func (r *Roster) isMember(p Place, s *view) bool {
 // wasReplaced tells whether a server was here before the member. Such a server gives way, and
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
-	onRecord := s.text != "" && s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master)
+	onRecord := s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master)
 	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.of(p.Master).met != "" || r.isOutdated(p.Master))
 }
 
@@ -195,10 +195,9 @@ func (r *Roster) whileJoining(master int) string {
 	return fmt.Sprintf("it is new in its place, which %d of the other masters have on record and %d must first", heard, needed)
 }
 
-// hasRecorded tells whether a master was last seen to record the present member at another place.
-func (r *Roster) hasRecorded(i, master int) bool {
-	s := r.views[Place{i, 0}]
-	return s != nil && s.present() && s.marker.Set == r.set && r.joined.Fits(s.marker.Joined) && s.marker.Joined.Who(master) == r.joined.Who(master)
+// hasRecorded tells whether a marker was last seen to record the present member at another place.
+func (r *Roster) hasRecorded(s *view, master int) bool {
+	return s.present() && s.marker.Set == r.set && r.joined.Fits(s.marker.Joined) && s.marker.Joined.Who(master) == r.joined.Who(master)
 }
 
 // heardOf counts the other masters that have recorded the member at a place, and returns the number that must: so
@@ -206,7 +205,7 @@ func (r *Roster) hasRecorded(i, master int) bool {
 // knowledge is possible in a promotion only. Elsewhere those suffice that can record it, but one at least: a process that
 // reads none cannot know that its epoch is the newest.
 func (r *Roster) heardOf(master int) (heard, needed int) {
-	heard = r.count(func(i int, _ *view) bool { return i != master && r.hasRecorded(i, master) })
+	heard = r.count(func(i int, s *view) bool { return i != master && r.hasRecorded(s, master) })
 	needed = min(r.masters-1, quorum.Intersecting(r.masters))
 	if !r.moves(master) {
 		needed = min(needed, max(1, r.count(func(i int, s *view) bool {
@@ -329,14 +328,14 @@ func (r *Roster) changeable(i, masters int, now time.Time) error {
 // TellAll is the operator's rule. Without it two processes could count different servers for longer than a new one waits.
 const TellAll = "give every proxy the present list of masters within max_quarantine minus the longest TTL, or stop it; where you can, stop a replaced server first"
 
-// nextChange returns when the operator may change the masters again, if all vote then. It is zero if they never changed,
+// nextChange returns when the operator may change the masters again, if all vote then. It is long ago if they never changed,
 // or if the server of the last change votes in the run in which it joined: then MaxQuarantine is over. A process that
 // has just started knows no more about when that change was.
 func (r *Roster) nextChange() time.Time {
 	over := r.count(func(i int, s *view) bool {
 		return r.member(i).Epoch == r.epoch && r.hasJoined(Place{i, 0}, s) && s.told.State == Voting
 	})
-	if r.learned.IsZero() || over > 0 {
+	if over > 0 {
 		return time.Time{}
 	}
 	return r.learned.Add(r.limits.Apart(r.limits.MaxQuarantine))

@@ -41,6 +41,7 @@ func TestRosterWhichServersJoin(t *testing.T) {
 		own    members.List // on the server; nil: it has no marker
 		change func(*marker.Marker)
 		others string // "" or what has happened to all others
+		moves  bool
 		joins  bool
 	}{
 		"an unknown one":                                {record: three, own: three, joins: true},
@@ -54,12 +55,16 @@ func TestRosterWhichServersJoin(t *testing.T) {
 		"the member of a newer list":                    {record: members.List{"2@x/x", "1", "1"}, own: members.List{"2@x/x", "1", "1"}, joins: true},
 		"one of all that restarted":                     {record: three, own: three, others: "restarted"},
 		"one without its data of all that restarted":    {record: three, others: "restarted"},
+		"a promoted one of all that restarted":          {record: three, own: three, others: "restarted", moves: true, joins: true},
+		"a promoted one in the run that joined":         {met: true, record: members.List{"2@a/another", "1", "1"}, moves: true},
+		"an unknown one in a place that moves":          {met: true, record: three, moves: true, joins: true},
 		"one with old data of all that restarted":       {record: members.List{"2@a/x", "1", "1"}, own: three, others: "restarted", joins: true},
 	} {
 		r := votingRoster(3, now)
 		if !row.met {
 			clear(r.all)
 		}
+		r.servers[0].Moves = row.moves
 		p := Place{0, 0}
 		r.Step(Connected{Place: p, Run: "another"}, now)
 		text := ""
@@ -110,12 +115,14 @@ func TestRosterAServerThatMayBeNewIsTakenForNew(t *testing.T) {
 	now := time.Now()
 	for _, row := range []struct {
 		met, recorded bool
+		record        string // the first one of its own marker; "": it has none
 		writes        string
 	}{
-		{true, true, "0 lacking emptied 30s"},
-		{true, false, "0 lacking emptied 30s"},
-		{false, true, "0 all emptied 10m0s"},
-		{false, false, ""},
+		{true, true, "", "0 lacking emptied 30s"},
+		{true, false, "", "0 lacking emptied 30s"},
+		{false, true, "", "0 all emptied 10m0s"},
+		{false, false, "", ""},
+		{false, true, "2@a/a", "0 all restarted 30s"}, // it had its marker as the member, in another run
 	} {
 		r := votingRoster(3, now)
 		joined := members.List{"2@a/a", "1", "1"}
@@ -128,8 +135,12 @@ func TestRosterAServerThatMayBeNewIsTakenForNew(t *testing.T) {
 			r.of(0).met = ""
 		}
 		p, later := Place{0, 0}, now.Add(2*time.Hour)
+		text := ""
+		if row.record != "" {
+			text = r.views[p].text
+		}
 		r.Step(Connected{Place: p, Run: "a2"}, later)
-		r.checked(p, "", false, later, later)
+		r.checked(p, text, false, later, later)
 		if !row.recorded { // it was, and one of the others has forgotten it
 			m := r.views[Place{1, 0}].marker
 			m.Epoch, m.Joined = 1, members.List{"1", "1", "1"}
@@ -166,6 +177,33 @@ func TestRosterWhoMustHaveAPromotionOnRecord(t *testing.T) {
 			t.Errorf("%+v: %d must have it on record", row, got)
 		}
 	}
+	one := New([]Server{{Name: "a", Moves: true}}, false, 0)
+	if _, got := one.heardOf(0); got != 0 {
+		t.Errorf("there is no other one, and %d must have it on record", got)
+	}
+}
+
+// Those count that can record a join now: of this set, and read on this connection.
+func TestRosterWhoCanHaveAJoinOnRecord(t *testing.T) {
+	now := time.Now()
+	r := votingRoster(5, now)
+	r.Propose(Change{Master: 0, Name: "x", Run: "rx"}, now)
+	recorded := func(i int) {
+		m := r.marker(Place{i, 0}, "s", 0, now)
+		r.shows(Place{i, 0}, m.String())
+	}
+	for i := 1; i < 5; i++ {
+		recorded(i)
+	}
+	if heard, needed := r.heardOf(0); heard != 4 || needed != 3 {
+		t.Errorf("%d have it on record, and %d must", heard, needed)
+	}
+	r.Step(Disconnected{Place{1, 0}, NotConnected}, now)
+	r.Step(Disconnected{Place{2, 0}, NotConnected}, now)
+	r.shows(Place{3, 0}, r.another(3, func(*marker.Marker) {}))
+	if heard, needed := r.heardOf(0); heard != 1 || needed != 1 {
+		t.Errorf("two have gone and one is of another set: %d have it on record, and %d must", heard, needed)
+	}
 }
 
 // A reload may bring in a server that is no master elsewhere.
@@ -185,6 +223,7 @@ func TestRosterWhichServerIsAcceptable(t *testing.T) {
 		"of this place":               {"x", own(func(*marker.Marker) {}), false, true},
 		"a master at another place":   {"b", "", false, false},
 		"a master that was elsewhere": {"b", "", true, true},
+		"the same by another name":    {"a", "", false, true},
 		"another key":                 {"x", "hello", false, false},
 		"of another set":              {"x", own(func(m *marker.Marker) { m.Set = "t" }), false, false},
 		"of another number":           {"x", own(func(m *marker.Marker) { m.Member = 2 }), false, false},

@@ -97,11 +97,11 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Starting, "its marker has just been written anew")
 	case s.broken:
 		return no(Rejected, "%s", marker.Unreadable(s.text))
-	case r.set != "" && !r.joined.Has(p.Master):
-		return no(Starting, "it is not one of the %d masters on record: a reload that adds it makes it one, and a list that was not changed does not", r.masters)
 	case r.set == "":
 		return no(Starting, "no set of masters is known yet")
-	case r.isOutrun() && (s.text == "" || m.Run != s.run):
+	case !r.joined.Has(p.Master):
+		return no(Starting, "it is not one of the %d masters on record: a reload that adds it makes it one, and a list that was not changed does not", r.masters)
+	case r.isOutrun() && m.Run != s.run:
 		return no(Starting, "it has no marker of its present run, and a later version of this program has taken over the masters: update this proxy")
 	case s.text == "":
 		return no(Starting, "its marker is missing%s", r.butFirst(p, s))

@@ -227,7 +227,7 @@ func (r *Roster) learnsLess(p Place, s *view, now time.Time) bool {
 // others are about to say more.
 func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time) (time.Duration, bool) {
 	s := r.views[p]
-	if p.DB == 0 && r.isNew(p, s) {
+	if r.isNew(p, s) {
 		// rule: NewServerQuarantined: a new server waits for MaxQuarantine
 		longest = r.limits.MaxQuarantine
 		return longest, true
@@ -308,7 +308,7 @@ func (r *Roster) contested(p Place) bool {
 func (r *Roster) tellAll() int {
 	// rule: EarlierListTells: the masters that tell are in each quorum of one master more, too
 	more := 1
-	return min(r.masters, quorum.Intersecting(r.masters+more))
+	return quorum.Intersecting(r.masters + more)
 }
 
 // othersThatTell is tellAll without the master in question.

@@ -30,6 +30,15 @@ func resizedRoster(record string, now time.Time) *Roster {
 	return r
 }
 
+// away has masters go away.
+func away(masters ...int) func(r *Roster, now time.Time) {
+	return func(r *Roster, now time.Time) {
+		for _, i := range masters {
+			r.Step(Disconnected{Place{i, 0}, NotConnected}, now)
+		}
+	}
+}
+
 // One master is added behind the last, or the last one is removed. A server that others have made a master already is
 // no change.
 func TestTheNumberOfMastersChangesByOne(t *testing.T) {
@@ -55,10 +64,16 @@ func TestTheNumberOfMastersChangesByOne(t *testing.T) {
 		{"1 1 1 1 9- 9+f/rf", 5, "", nil, "of the 6 lock masters on record only the last can be removed", 6},
 		{"1 1 1", 3, "x", func(r *Roster, now time.Time) { r.Step(Noted{Place{1, 0}, Standing{State: Unreachable}}, now) }, "2 of the other masters vote now, and a majority of 3 is needed", 3},
 		{"1 1 1 1 1", 4, "", func(r *Roster, now time.Time) { r.Step(Noted{Place{1, 0}, Standing{State: Quarantined}}, now) }, "b does not vote", 5},
+		// Of three masters, two must vote, also if the fourth is removed while one is away. So it is if five stay five.
+		{"1 1 1 1", 3, "", away(1), "1 1 1 10-", 3},
+		{"1 1 1 1 1", 0, "x", away(1), "10@x/rx 1 1 1 1", 5},
+		{"1 1 1 1 1", 0, "x", away(1, 2), "2 of the other masters vote now, and a majority of 3 is needed", 5},
+		{"1 1 1 1 1", 0, "x", func(r *Roster, _ time.Time) { delete(r.views, Place{1, 0}) }, "10@x/rx 1 1 1 1", 5}, // it was never reached
 		{"1 1 1 1 1", 4, "", func(r *Roster, now time.Time) { r.learned = now }, "less than max_quarantine ago", 5},
 	} {
 		now := worldBegan
 		r := resizedRoster(row.members, now)
+		before := r.masters
 		if row.change != nil {
 			row.change(r, now)
 		}
@@ -78,6 +93,19 @@ func TestTheNumberOfMastersChangesByOne(t *testing.T) {
 		if change := err == nil && got != row.members; change != (r.epoch == 10) || change != r.learned.Equal(now) && row.change == nil {
 			t.Errorf("%s, place %d is %q: epoch %d since %v", row.members, row.place, row.name, r.epoch, r.learned)
 		}
+		if r.recalls != (r.masters == before) {
+			t.Errorf("%s, place %d is %q: the longest TTL is known: %v", row.members, row.place, row.name, r.recalls)
+		}
+	}
+}
+
+// A place that was removed gets no marker, whatever is found there.
+func TestARemovedPlaceGetsNoMarker(t *testing.T) {
+	now := worldBegan
+	r := resizedRoster("1 1 1 5-", now)
+	r.checked(Place{3, 0}, "", false, now, now)
+	if got := r.plannedFor(3, now.Add(time.Second)); got != "" {
+		t.Errorf("it gets %s", got)
 	}
 }
 
@@ -163,6 +191,8 @@ func TestTheRecordSaysHowManyMastersThereAre(t *testing.T) {
 		{4, "s:1,1,1 s:1,1,1 t:1,1,1,1 t:1,1,1,1", "t", 4},
 		{5, "s:1,1,1 s:1,1,1 s:1,1,1 t:1,1,1,1,1 t:1,1,1,1,1", "t", 5},
 		{5, "s:1,1,1,2+d s:1,1,1,2+d s:1,1,1 t:1,1,1,1,1,1,1 t:1,1,1,1,1,1,1", "s", 4},
+		// All that count have forgotten, and one that was removed has not.
+		{4, "- - - s:1,1,1,5-", "s", 3},
 		// Records of one set that cannot come from each other.
 		{4, "s:1,1 s:1,1 s:1,1,1,1 ?", "", 4},
 	} {

@@ -70,20 +70,14 @@ func (s *view) justJumped(now time.Time) bool {
 	return s.jump > 0 && now.Sub(s.lastAt) < standstillPause
 }
 
-// A record is a marker, and since when this process has read it.
-type record struct {
-	memory marker.Marker
-	since  time.Time
-}
-
 // A master is what this process remembers of one master of its list or on record, whether it is
 // connected or not.
 type master struct {
-	run      string // the run id of the server reached last
-	met      string // the member that this process last found in order
-	kept     record // its marker when this process first read of its present memory
-	before   string // its entry of joined before a join that this process has not read in a marker yet
-	outdated bool   // it was replaced in the set before this one
+	run      string        // the run id of the server reached last
+	met      string        // the member that this process last found in order
+	kept     marker.Marker // its marker as this process read it last, also on an earlier connection
+	before   string        // its entry of joined before a join that this process has not read in a marker yet
+	outdated bool          // it was replaced in the set before this one
 	// eviction is the policy by which it may delete locks. evicted says that it may have done so and
 	// that no marker records this.
 	eviction string
@@ -200,7 +194,7 @@ const recently = timing.Recently
 
 // isRecent tells whether the place was read so recently that the roster may act on it through
 // other masters. A process that stood still finds only old readings.
-func (s *view) isRecent(now time.Time) bool { return s.read && ago(s.asked, now) <= recently }
+func (s *view) isRecent(now time.Time) bool { return ago(s.asked, now) <= recently }
 
 // hasLapsed tells whether the marker was missing long before now. Meanwhile another process may have
 // written it, and the master may have granted a lock and forgotten that, too. So what was read before

@@ -81,7 +81,7 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 		"it does not evict any more, and its marker is read for the first time": {zero, func(r *Roster) {
 			m := r.views[zero].marker
 			m.Since = 1
-			r.of(0).kept = record{}
+			r.of(0).kept = marker.Marker{}
 			r.Step(Connected{Place: zero, Run: "a"}, time.Now())
 			r.Step(Evicts{0, "allkeys-lru"}, time.Now())
 			r.Step(Evicts{0, ""}, time.Now())
@@ -141,6 +141,23 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 			waits(still)(r)
 			with(Place{1, 0}, func(m *marker.Marker) { m.Run = "old" })(r)
 		}, Voting, ""},
+		"another database has a long TTL on record": {three, with(three, func(m *marker.Marker) { m.Longest = 5 * time.Minute }), Voting, ""},
+		"a long quarantine that is not the cap":     {zero, waits(func(m *marker.Marker) { m.Quarantine = 5 * time.Minute }), Voting, ""},
+		"the cap, and others were not asked since": {zero, func(r *Roster) {
+			waits(still)(r)
+			r.views[zero].since = time.Now().Add(2 * time.Hour)
+		}, Voting, ""},
+		"another set, restarted":                 {zero, with(zero, func(m *marker.Marker) { m.Set, m.Run = "t", "old" }), Rejected, ""},
+		"database 0 is away, another is flushed": {three, func(r *Roster) { r.Step(Disconnected{zero, NotConnected}, time.Now()); r.shows(three, "") }, Starting, ""},
+		"it does not evict any more, and another database was flushed": {zero, func(r *Roster) {
+			r.Step(Evicts{0, "allkeys-lru"}, time.Now())
+			r.Step(Evicts{0, ""}, time.Now())
+			with(three, func(m *marker.Marker) { m.Since = 5 })(r)
+		}, Starting, "0 all emptied 30s"},
+		"the key of its marker held something else": {zero, func(r *Roster) {
+			r.checked(zero, "", true, time.Now().Add(time.Hour), time.Now())
+			r.shows(zero, "")
+		}, Starting, "0 lacking emptied 30s"},
 		"the cap, of one that joined": {zero, func(r *Roster) {
 			joins(r)
 			with(three, func(m *marker.Marker) { m.Epoch, m.Joined = 2, []string{"2@a/a", "1", "1"} })(r)
@@ -205,17 +222,28 @@ func TestRosterAWriteIsPlannedAgain(t *testing.T) {
 func TestRosterHowLongOthersAreWaitedFor(t *testing.T) {
 	now := time.Now()
 	for _, row := range []struct {
+		away  bool // one of the others is
 		jumps bool
 		after time.Duration
 		want  string
 	}{
-		{false, 700 * time.Millisecond, ""},
-		{false, time.Second, "0 lacking emptied 30s"},
-		{true, 400 * time.Millisecond, ""},
-		{true, 700 * time.Millisecond, "0 all clock_jumped 30s"},
+		{true, false, 700 * time.Millisecond, ""},
+		{true, false, time.Second, "0 lacking emptied 30s"},
+		{true, true, 400 * time.Millisecond, ""},
+		{true, true, 700 * time.Millisecond, "0 all clock_jumped 30s"},
+		{false, false, time.Millisecond, "0 lacking emptied 30s"},
+		// What it jumped over has not ended by itself, however long nobody could write that down.
+		{false, true, 3 * time.Hour, "0 all clock_jumped 5m0s"},
 	} {
 		r := votingRoster(5, now)
-		r.Step(Disconnected{Place{4, 0}, NotConnected}, now)
+		if row.away {
+			r.Step(Disconnected{Place{4, 0}, NotConnected}, now)
+		}
+		if row.after > time.Hour {
+			m := r.views[Place{1, 0}].marker
+			m.Longest = 5 * time.Minute
+			r.shows(Place{1, 0}, m.String())
+		}
 		if row.jumps {
 			r.jumped(0, Jump{time.Hour, time.Hour}, now)
 		} else {

@@ -221,6 +221,11 @@ func TestRosterStatusOfAllPlaces(t *testing.T) {
 	if is.Reason != "" || is.Masters[1].Reason != NotConnected || len(is.Others) != 2 || is.Others[1].Reason != Unlisted {
 		t.Errorf("%+v", is)
 	}
+	r = resizedRoster("1 1 1", worldBegan)
+	r.servers = serversNamed(5)
+	if is := r.Status(worldBegan); len(is.Others) != 2 {
+		t.Errorf("two are listed beyond the record: %+v", is.Others)
+	}
 	if is := New(serversNamed(3), false, 0).Status(worldBegan); is.Reason == "" {
 		t.Error("it does not say why there is no set")
 	}

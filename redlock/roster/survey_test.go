@@ -103,3 +103,15 @@ func TestSurveyFindsTheSet(t *testing.T) {
 		}
 	}
 }
+
+// The last master that was looked at need not have heard that the number of masters was changed.
+func TestSurveyOfAMasterThatHasNotHeard(t *testing.T) {
+	found := make([]Found, 5)
+	for i, joined := range []members.List{{"1", "1", "1", "2+d"}, {"1", "1", "1", "2+d"}, {"1", "1", "1"}} {
+		m := marker.Marker{Set: "s", Member: i + 1, Members: len(joined), Epoch: 1, Joined: joined, Run: "r"}
+		found[i] = Found{Reached: true, Marker: m.String()}
+	}
+	if standings := Survey(found, worldBegan); standings[0].State != Voting || standings[1].State != Voting {
+		t.Errorf("%+v", standings)
+	}
+}

@@ -100,3 +100,35 @@ func TestATokenThatIsKnownIsNotLowered(t *testing.T) {
 		t.Errorf("it is %d", got)
 	}
 }
+
+// Others tell a master that forgot the last token: so many that one of each quorum is among them, at least one, and not
+// this master itself, whose marker may be a copy. No others tell a new server.
+func TestWhoTellsTheLastToken(t *testing.T) {
+	now := time.Now()
+	for name, row := range map[string]struct {
+		masters int
+		change  func(r *Roster)
+		tell    bool
+	}{
+		"two others":                 {3, func(*Roster) {}, true},
+		"one other":                  {3, func(r *Roster) { r.Step(Disconnected{Place{2, 0}, NotConnected}, now) }, false},
+		"there is no other":          {1, func(*Roster) {}, false},
+		"two others of a new server": {3, func(r *Roster) { r.joined = r.joined.WithText(0, "2@x/a"); r.of(0).met = "1" }, false},
+	} {
+		r := votingRoster(row.masters, now)
+		r.token = 7
+		row.change(r)
+		if got := r.tokenLearned(Place{}, Replaced, now, now); (got == 7) != row.tell {
+			t.Errorf("%s: the token is %d", name, got)
+		}
+		if row.masters == 3 && row.tell {
+			r.Step(Replicates{Place{}, Replication{ID: "x", Was: true}}, now)
+			r.Step(Disconnected{Place{2, 0}, NotConnected}, now)
+			for _, w := range r.Tick(now.Add(time.Minute), rosterLimits) {
+				if w.Place == (Place{}) && w.Marker.Token < marker.FirstToken(now) {
+					t.Errorf("a marker is written with the token %d, though too few tell", w.Marker.Token)
+				}
+			}
+		}
+	}
+}

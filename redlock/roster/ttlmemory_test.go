@@ -142,3 +142,53 @@ func TestRosterARecordThatIsReplacedIsRemembered(t *testing.T) {
 		}
 	}
 }
+
+// A quarantine of the cap is cut to what the others have on record, and not to a guess of theirs.
+func TestRosterWhatACapIsCutTo(t *testing.T) {
+	const guess = 10 * time.Minute
+	for name, row := range map[string]struct {
+		own, others []time.Duration // granted in the present turn, and before it, by master
+		want        time.Duration
+	}{
+		"the longest TTL":                         {[]time.Duration{0, 5 * time.Minute, 0, 0, 0}, make([]time.Duration, 5), 5 * time.Minute},
+		"what it granted since is remembered":     {[]time.Duration{5 * time.Minute, 0, 0, 0, 0}, make([]time.Duration, 5), 30 * time.Second},
+		"what was granted before":                 {make([]time.Duration, 5), []time.Duration{0, 4 * time.Minute, 0, 0, 0}, 4 * time.Minute},
+		"a guess":                                 {make([]time.Duration, 5), []time.Duration{0, guess, 0, 0, 0}, 30 * time.Second},
+		"what was granted since a guess":          {[]time.Duration{0, 3 * time.Minute, 0, 0, 0}, []time.Duration{0, guess, 0, 0, 0}, 3 * time.Minute},
+		"the longest TTL, and less since a guess": {[]time.Duration{0, 3 * time.Minute, 4 * time.Minute, 0, 0}, []time.Duration{0, guess, 0, 0, 0}, 4 * time.Minute},
+	} {
+		for range 20 { // the order in which records are read must not matter
+			r := votingRoster(5, time.Now())
+			for i := range 5 {
+				m := r.views[Place{i, 0}].marker
+				if m.Longest, m.Before = row.own[i], row.others[i]; i == 0 {
+					m.Since, m.Quarantine = 1, guess
+				}
+				r.shows(Place{i, 0}, m.String())
+			}
+			r.Step(Noted{Place{}, Standing{State: Quarantined, Until: time.Now().Add(time.Minute)}}, time.Now())
+			if got, want := r.plannedFor(0, time.Now().Add(time.Minute)), "0 here  "+row.want.String(); got != want {
+				t.Fatalf("%s: it writes %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+// What a master forgot while nobody could write to it has ended. Its marker tells the next one of longer TTLs all the same.
+func TestRosterALateMarkerHasTheLongestTTLOnRecord(t *testing.T) {
+	now := time.Now()
+	r := votingRoster(3, now)
+	for i := range 3 {
+		m := r.views[Place{i, 0}].marker
+		m.Longest = 5 * time.Minute
+		r.shows(Place{i, 0}, m.String())
+	}
+	later := now.Add(2 * rosterLimits.MaxQuarantine)
+	r.checked(Place{0, 0}, "", false, now, now)
+	r.keepsAsking(Place{0, 0}, later)
+	for _, w := range r.Tick(later, rosterLimits) {
+		if w.Master == 0 && (w.Marker.Quarantine != rosterLimits.RestartDelay || w.Marker.Before != 5*time.Minute) {
+			t.Errorf("it writes %v", w.Marker)
+		}
+	}
+}
