@@ -328,7 +328,12 @@ func (m *fakeMaster) set(s *fakeSession, args [][]byte) []byte {
 	return reply
 }
 
-func (m *fakeMaster) get(s *fakeSession, args [][]byte) []byte { return m.read(s.db, args[1]) }
+func (m *fakeMaster) get(s *fakeSession, args [][]byte) []byte {
+	if e, _ := m.find(s.db, args[1]); e.isList {
+		return replyError("%s", wrongType)
+	}
+	return m.read(s.db, args[1])
+}
 
 func (m *fakeMaster) getset(s *fakeSession, args [][]byte) []byte {
 	old := m.read(s.db, args[1])

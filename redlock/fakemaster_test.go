@@ -47,7 +47,7 @@ type fakeMaster struct {
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// An entry is a string under its key, a hash or a sorted set, or a list that only GETRANGE tells from a string.
+// An entry is a string under its key, a hash or a sorted set, or a list that only GET and GETRANGE tell from a string.
 type entry struct {
 	value   string
 	expires int64 // in ms of the master's clock; 0: never

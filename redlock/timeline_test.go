@@ -37,6 +37,8 @@ type timeline struct {
 	others  []*Locker
 	loop    *loop.Loop
 	log     []execution
+
+	embedded bool // the masters are embedded ones
 }
 
 const (
@@ -146,7 +148,7 @@ func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Lock
 			k.setDelay(delays[i], 0)
 		}
 		links = append(links, k)
-		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
+		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Embedded: w.embedded, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
 	}
 	l, err := New(cfg)
 	if err != nil {

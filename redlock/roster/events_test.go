@@ -63,3 +63,32 @@ func TestRosterNoSetBeginsOverAnotherKey(t *testing.T) {
 		}
 	}
 }
+
+// Another server in the list is a stranger. The same one, listed anew, is not.
+func TestRosterWhatAListForgets(t *testing.T) {
+	now := time.Now()
+	for name, known := range map[string]bool{"a": true, "x": false} {
+		r := votingRoster(3, now)
+		for i := range 2 {
+			r.shows(Place{i, 0}, "redlock-proxy/9 db=0")
+		}
+		r.Step(Listed{0, Server{Name: name}}, now)
+		if _, seen := r.views[Place{0, 0}]; seen != known || len(r.servers) != 3 {
+			t.Errorf("%s is listed: what was seen is known: %v, of %d servers", name, seen, len(r.servers))
+		}
+		if _, other := r.views[Place{1, 0}]; !other || !r.outrun[Place{1, 0}] || r.outrun[Place{0, 0}] != known {
+			t.Errorf("%s is listed: another one is known: %v; later versions at %v", name, other, r.outrun)
+		}
+	}
+}
+
+// A server that was removed may belong to a later version. That says nothing about the masters.
+func TestRosterALaterVersionOnARemovedServer(t *testing.T) {
+	for place, want := range map[int]bool{2: true, 3: false} {
+		r := resizedRoster("1 1 1 5-", worldBegan)
+		r.checked(Place{place, 0}, "redlock-proxy/9 db=0", false, worldBegan, worldBegan)
+		if got := r.isOutrun(); got != want {
+			t.Errorf("place %d: %v", place+1, got)
+		}
+	}
+}

@@ -263,7 +263,7 @@ func (r *Roster) acceptable(c Change) error {
 // replace makes a server join. After the last place, there is one more master.
 func (r *Roster) replace(c Change, now time.Time) error {
 	m := r.member(c.Master)
-	if r.joined.Has(c.Master) && (m.Name == members.PlainName(c.Name) || c.Run != "" && m.Run == members.ShortRun(c.Run)) {
+	if m.Name == members.PlainName(c.Name) || c.Run != "" && m.Run == members.ShortRun(c.Run) {
 		return nil // another process has made the same change
 	}
 	if err := r.changeable(c.Master, max(r.masters, c.Master+1), now); err != nil {

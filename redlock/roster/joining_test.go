@@ -239,6 +239,52 @@ func TestRosterWhichServerIsAcceptable(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	r := votingRoster(3, now)
+	if _, err := r.Propose(Change{Master: 0, Name: "x", Run: "x", Marker: "hello"}, now); err == nil || r.epoch != 1 {
+		t.Errorf("a server with another key is taken in epoch %d: %v", r.epoch, err)
+	}
+}
+
+// A promoted server that had its marker and was flushed is the member still.
+func TestRosterAMemberInTheRunThatJoinedDoesNotJoinAgain(t *testing.T) {
+	now := time.Now()
+	r := votingRoster(3, now)
+	r.servers[0].Moves = true
+	for i := range 3 {
+		m := r.views[Place{i, 0}].marker
+		m.Epoch, m.Joined = 2, members.List{"2@a/a", "1", "1"}
+		r.shows(Place{i, 0}, m.String())
+	}
+	r.shows(Place{0, 0}, "")
+	if r.Tick(now.Add(time.Minute), rosterLimits); r.epoch != 2 {
+		t.Errorf("it joins in epoch %d", r.epoch)
+	}
+}
+
+// A server with a marker from before another one took its place is not met as that one.
+func TestRosterTheServerBeforeIsNotMet(t *testing.T) {
+	now := time.Now()
+	r := votingRoster(3, now)
+	for i := 1; i < 3; i++ {
+		m := r.views[Place{i, 0}].marker
+		m.Epoch, m.Joined = 2, members.List{"2@x/x", "1", "1"}
+		r.shows(Place{i, 0}, m.String())
+	}
+	if r.lookAgain(Place{0, 0}); r.hasMet(0) || !r.hasMet(1) {
+		t.Errorf("it is met as the one that took its place: %v", r.hasMet(0))
+	}
+}
+
+// The operator's rule holds for as long as a list may be out of date, and not after a restart alone.
+func TestRosterWhenTheOperatorIsToTellAll(t *testing.T) {
+	now := time.Now()
+	for listed, want := range map[time.Time]bool{now: true, now.Add(-time.Hour): false, {}: false} {
+		r := votingRoster(3, now)
+		r.listed, r.learned = listed, now
+		if got := r.Status(now.Add(time.Minute)); got.NextChange.IsZero() || got.TellAll != want {
+			t.Errorf("listed at %v: %v until %v", listed, got.TellAll, got.NextChange)
+		}
+	}
 }
 
 // Who may be replaced, and why not.
@@ -277,6 +323,15 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 		"the last change was long enough ago": {changed(long, "before"), 2, ""},
 		"the same place was just changed":     {changed(0, "before"), 1, ""},
 		"the server of the last change votes": {changed(0, "b"), 2, ""},
+		"only that of an earlier one votes": {func(r *Roster) {
+			changed(0, "b")(r)
+			r.epoch = 3
+			for i := range 3 {
+				m := r.views[Place{i, 0}].marker
+				m.Epoch, m.Joined = 3, members.List{"3@a/before", "2@b/b", "1"}
+				r.shows(Place{i, 0}, m.String())
+			}
+		}, 2, "less than max_quarantine ago"},
 		"the server of the last change is dead": {func(r *Roster) {
 			changed(0, "b")(r)
 			is(r, Voting, Unreachable, Voting)

@@ -104,8 +104,12 @@ func TestARemovedPlaceGetsNoMarker(t *testing.T) {
 	now := worldBegan
 	r := resizedRoster("1 1 1 5-", now)
 	r.checked(Place{3, 0}, "", false, now, now)
-	if got := r.plannedFor(3, now.Add(time.Second)); got != "" {
-		t.Errorf("it gets %s", got)
+	later := now.Add(5 * time.Second)
+	for i := range 4 {
+		r.keepsAsking(Place{i, 0}, later)
+	}
+	if got := r.plannedFor(3, later); got != "" || r.epoch != 9 {
+		t.Errorf("it gets %q in epoch %d", got, r.epoch)
 	}
 }
 

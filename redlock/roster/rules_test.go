@@ -142,7 +142,10 @@ func TestRosterWhatAFindingDoes(t *testing.T) {
 			with(Place{1, 0}, func(m *marker.Marker) { m.Run = "old" })(r)
 		}, Voting, ""},
 		"another database has a long TTL on record": {three, with(three, func(m *marker.Marker) { m.Longest = 5 * time.Minute }), Voting, ""},
-		"a long quarantine that is not the cap":     {zero, waits(func(m *marker.Marker) { m.Quarantine = 5 * time.Minute }), Voting, ""},
+		"its clock is being watched": {zero, func(r *Roster) {
+			r.Step(Noted{zero, Standing{State: Starting, Until: time.Now().Add(time.Hour)}}, time.Now())
+		}, Voting, ""},
+		"a long quarantine that is not the cap": {zero, waits(func(m *marker.Marker) { m.Quarantine = 5 * time.Minute }), Voting, ""},
 		"the cap, and others were not asked since": {zero, func(r *Roster) {
 			waits(still)(r)
 			r.views[zero].since = time.Now().Add(2 * time.Hour)

@@ -120,7 +120,7 @@ func (r *Roster) Status(now time.Time) Status {
 	}
 	if next := r.nextChange(); now.Before(next) {
 		status.NextChange = next
-		status.TellAll = !r.listed.IsZero() && now.Before(r.listed.Add(next.Sub(r.learned)))
+		status.TellAll = now.Before(r.listed.Add(next.Sub(r.learned)))
 	}
 	for i := range r.masters {
 		status.Masters = append(status.Masters, r.statusOf(i, now))
