@@ -54,6 +54,8 @@ type (
 )
 
 // runnerOfNothing is a Runner without masters.
+func (silent) Decided(ballot.Kind, ballot.Verdict, time.Duration) {}
+
 func runnerOfNothing(t *testing.T) *Runner {
 	var limits master.Limits
 	limits.ClockDrift = 0.01

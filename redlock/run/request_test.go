@@ -132,6 +132,8 @@ func TestOutcomes(t *testing.T) {
 		{"taken over", Request{}, won, ":1\r\n", "you:1>me:1", won, false, "replaced k0"},
 		{"another string", Request{}, won, ":1\r\n", "you>me", won, false, "replaced k0"},
 		{"deleted", Request{Deletes: wordsOf("k0")}, won, ":1\r\n", "me>-", won, false, "deleted k0"},
+		{"given up in a moment", Request{}, won, "+OK\r\n", "me/9000>me/1", won, false, "deleted k0"},
+		{"left alone in its last moment", Request{}, won, ":0\r\n", "me/1>me/1", won, false, "kept k0"},
 		{"nothing to say", Request{Deletes: wordsOf("k0")}, won, "", "", none, false, ""},
 		{"a quorum refused", Request{}, lost, ":0\r\n", "you>you", lost, false, ""},
 		{"it changed something", Request{}, lost, ":0\r\n", "you>me", none, false, ""},
@@ -233,6 +235,7 @@ func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 		{"me/0>-", "release for a time"},
 		{"me>-", "release"},
 		{"me/5000>me/9000", "expire in 9s"},
+		{"me>me/9000", "expire in 9s, at last"},
 		{"me/5000>me", ""},
 		{"me/5000>me/0", ""},
 		{"a-token-of-mine1/5000>you/9000", "release for a time"},
@@ -241,6 +244,10 @@ func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 		{"1764140000000000>1764140000000001", "replace"},
 		{"1764140000.25>1764140001.5", "replace"},
 		{"1764140000.25/5000>1764140001.5", ""},
+		{"1764140000.25>1764140001.5/9000", ""},
+		{"1764140000.25>1764140000.25", ""},
+		{"1000000000>1000000001", "replace"},
+		{"999999999>1000000001", ""},
 		{"12>13", ""},
 		{"Infinity>13", ""},
 		{"1e10>13", ""},
@@ -258,6 +265,9 @@ func TestWhatAMasterIsToldThatMissedARun(t *testing.T) {
 				got = "release"
 			default:
 				got = fmt.Sprint("expire in ", d.Ttl.Sub(now))
+				if d.Endless {
+					got += ", at last"
+				}
 			}
 		}
 		if got != row.want {
@@ -326,6 +336,17 @@ func TestScriptsThatReachTooFarAreRefused(t *testing.T) {
 		u := runnerOfNothing(t)
 		if got := u.tooFar(&row.r); (got != "") != row.refused {
 			t.Errorf("%s: %q", row.name, got)
+		}
+	}
+}
+
+// A transaction deletes anyway if any of its scripts does.
+func TestOneScriptThatDeletesAnywayIsEnough(t *testing.T) {
+	const deletes, fine = "return(redis.call('del',KEYS[1]))", "return(redis.call('get',KEYS[1]))"
+	for words, want := range map[string]bool{deletes + " " + fine: true, fine + " " + deletes: true, fine: false} {
+		r := Request{Scripts: wordsOf(words)}
+		if refusal := runnerOfNothing(t).tooFar(&r); refusal != "" || r.once != want {
+			t.Errorf("%s: %q, deletes anyway: %v", words, refusal, r.once)
 		}
 	}
 }

@@ -67,11 +67,11 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 	}
 	s := u.box.Masters.At(i).Stream(r.DB)
 	now, timeout := time.Now(), u.box.Masters.Limits().MasterTimeout
-	if won != nil && (!a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
+	if won != nil && !a.State.Heard() {
 		for _, d := range missedRun(*won, r.Keys, now) {
 			// rule: a release that a run missed does not spare a write that comes late
 			d.Blind = s.OwesWrite(d.Key, b.Started)
-			s.Deliver(d, now, !a.State.Heard())
+			s.Deliver(d, now, true)
 		}
 	}
 	if won != nil && len(r.Watches) > 0 && (a.State == quorum.Unasked || a.Value.Aborted) {
@@ -212,8 +212,8 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
 
 // isTime tells whether a value is a time since 1970 in seconds or in a smaller unit.
 func isTime(value []byte) bool {
-	t, err := strconv.ParseFloat(string(value), 64)
-	return err == nil && t >= 1e9 && len(bytes.Trim(value, "0123456789.")) == 0
+	t, _ := strconv.ParseFloat(string(value), 64)
+	return t >= 1e9 && len(bytes.Trim(value, "0123456789.")) == 0
 }
 
 func counts(value []byte) bool {
@@ -225,6 +225,8 @@ func counts(value []byte) bool {
 // so only if the key still is as the run left it. It is told once. If the connection breaks before it answers, nobody
 // knows whether it has done that, and the copies are mended, as far as the Mender has room. A counter may have come to the
 // same number again, and that was told.
+//
+// rule: UndoneOnce: a run that was not won is put back once
 func (u *Runner) putBack(s *stream.Stream, r *Request, k int, due, after effect.Image, now time.Time) {
 	key := r.Keys[k]
 	mend := func() { u.mender.Mend(r.DB, string(key)) }

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
@@ -66,5 +68,68 @@ func TestWhatAScriptDidIsRemembered(t *testing.T) {
 	}
 	if long := scripts.of(make([]byte, maxKnownScript+1), nil); !long.acquires.Load() {
 		t.Error("a script that is not remembered goes next")
+	}
+	for n := range 2 * maxKnownScripts {
+		scripts.byText[strconv.Itoa(n)] = &knownScript{}
+	}
+	if scripts.of([]byte("one more"), nil); len(scripts.byText) > maxKnownScripts {
+		t.Errorf("%d scripts are remembered", len(scripts.byText))
+	}
+}
+
+// A late deletion releases if a quorum has deleted the same lock with it, and one of that quorum in time.
+func TestWhichLateDeletionsRelease(t *testing.T) {
+	const inTime, late = quorum.Answered, quorum.Awaited
+	type did struct {
+		key    int
+		master int
+		was    string
+		state  quorum.State
+	}
+	for name, row := range map[string]struct {
+		all  []did
+		want bool // of the last one
+	}{
+		"two in time and one late":       {[]did{{0, 0, "me", inTime}, {0, 1, "me", inTime}, {0, 2, "me", late}}, true},
+		"one in time and two late":       {[]did{{0, 0, "me", inTime}, {0, 1, "me", late}, {0, 2, "me", late}}, true},
+		"all late":                       {[]did{{0, 0, "me", late}, {0, 1, "me", late}, {0, 2, "me", late}}, false},
+		"all in time":                    {[]did{{0, 0, "me", inTime}, {0, 1, "me", inTime}, {0, 2, "me", inTime}}, false},
+		"too few":                        {[]did{{0, 0, "me", inTime}, {0, 1, "me", late}}, false},
+		"another key":                    {[]did{{1, 0, "me", inTime}, {1, 1, "me", inTime}, {0, 2, "me", late}}, false},
+		"another lock":                   {[]did{{0, 0, "you", inTime}, {0, 1, "you", inTime}, {0, 2, "me", late}}, false},
+		"a lock that ends later":         {[]did{{0, 0, "me/9000", inTime}, {0, 1, "me/9000", inTime}, {0, 2, "me/9100", late}}, false},
+		"a lock that ends just later":    {[]did{{0, 0, "me/9000", inTime}, {0, 1, "me/9000", inTime}, {0, 2, "me/9020", late}}, true},
+		"a queue of those that wait":     {[]did{{0, 0, "[me", inTime}, {0, 1, "[me", inTime}, {0, 2, "[me", late}}, false},
+		"when those wait that are in it": {[]did{{0, 0, "<me", inTime}, {0, 1, "<me", inTime}, {0, 2, "<me", late}}, false},
+	} {
+		d, b := &deletions{}, &ballot.Ballot[effect.Result]{Answers: make([]quorum.Answer[effect.Result], 5)}
+		got := false
+		for _, x := range row.all {
+			b.Answers[x.master].State = x.state
+			got = d.byQuorum(b, x.key, x.master, imageOf(t, x.was), 50*time.Millisecond)
+		}
+		if got != row.want {
+			t.Errorf("%s: it releases: %v", name, got)
+		}
+	}
+}
+
+// A master that may not vote, or could not serve, has nothing on record that counts.
+func TestTheTTLOfARunIsOnRecordWhereVotesCount(t *testing.T) {
+	u := runnerOfNothing(t)
+	x := resultOf(t, ":1\r\n", "->me/5000")
+	for state, want := range map[quorum.State]bool{quorum.Answered: true, quorum.Discounted: false, quorum.Unable: false} {
+		b := &ballot.Ballot[effect.Result]{}
+		for i := range 3 {
+			a := quorum.Answer[effect.Result]{State: quorum.Answered, Value: x, LongestTTL: time.Hour}
+			if i == 2 {
+				a.State = state
+			}
+			b.Answers = append(b.Answers, a)
+		}
+		b.Answers = append(b.Answers, quorum.Answer[effect.Result]{State: quorum.Unknown}, quorum.Answer[effect.Result]{State: quorum.Unknown})
+		if covered := u.coverRun(b, &Request{}); covered != want {
+			t.Errorf("with a vote that is %v: on record: %v", state, covered)
+		}
 	}
 }
