@@ -1,8 +1,11 @@
 package redlock
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // A count that was not won is put back once. If the connection breaks before the answer to that, nobody
@@ -31,4 +34,26 @@ func TestTimelineACountIsPutBackOnce(t *testing.T) {
 		links[2].unmute()
 		wantReply(t, incr(other), ":7\r\n")
 	})
+}
+
+// A client was told of a number by two masters. A third one missed that, and it and one of the two have counted
+// something that nobody was told. So all three differ. The number is kept, whichever master comes first.
+func TestTimelineFieldsThatAQuorumHasAreUnited(t *testing.T) {
+	for _, copies := range [][]string{{"g1", "f1g1", "f1"}, {"f1", "g1", "f1g1"}, {"f1g1", "f1", "g1"}} {
+		onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+			for i, m := range w.masters {
+				v := rdb.Value{Kind: rdb.Hash}
+				for pair := range slices.Chunk([]byte(copies[i]), 2) {
+					v.Items = append(v.Items, pair[:1], pair[1:])
+				}
+				m.store(0, []byte(key), entry{value: string(rdb.Dump(v)), packed: true})
+			}
+			count := RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"HINCRBY", key, "f", "1"})}
+			if o := w.locker.Run(t.Context(), count); o.Verdict != NoQuorum {
+				t.Errorf("%v %q", o.Verdict, o.Reply)
+			}
+			w.elapse(enough)
+			wantReply(t, w.locker.Run(t.Context(), count), ":2\r\n")
+		})
+	}
 }

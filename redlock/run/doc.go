@@ -64,7 +64,8 @@
 //     number, and of the fields and members those that a quorum has: what was told is on a quorum, and
 //     what fewer have was told to nobody (effect.Unite).
 //
-// TestSimulationCounts has three processes count while masters restart, are cut off and answer late.
+// spec/Copies.tla is that in TLA+, with the shortest history without each rule. TestSimulationCounts has
+// three processes count while masters restart, are cut off and answer late.
 //
 // What remains of that. A counter has no TTL, so masters that forget it one after the other forget what was
 // told, unless healing is on (package heal). A GET may show a number of a run that is being put back. And if

@@ -30,19 +30,27 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 failed=0 wanted=0 finished=0
 
-rules=$(sed -n '/The page: locks/,/^Max(S)/p' "$here/Redlock.tla" | grep -v '[\]\*.*:' | sed 's/ *\\\*.*//' | grep -oE '[A-Z][A-Za-z]+' | grep -v Max)
+# rules prints the rules of a module, which are its last constants. The first begin below the given words.
+rules() { sed -n "/$2/,/^Max(S)/p" "$here/$1" | grep -v '[\]\*.*:' | sed 's/ *\\\*.*//' | grep -oE '[A-Z][A-Za-z]+' | grep -v Max; }
 
 # run NAME SETTING...: prints TLC's output to $work/out. A setting is Constant=value, or -Rule.
 run() {
 	{
 		if [ -n "$traces" ]; then printf 'SPECIFICATION TraceSpec\nINVARIANTS TypeOK Mutex\n'
+		elif [ $module = Copies.tla ]; then printf 'SPECIFICATION Spec\nSYMMETRY Symmetry\nVIEW state\nINVARIANTS Forward\n'
 		else printf 'SPECIFICATION Spec\nSYMMETRY Symmetry\nVIEW state\nINVARIANTS TypeOK Mutex Tokens Progress\n'; fi
 		echo 'CONSTANTS'
 		{
-			for rule in $rules; do echo "$rule=TRUE"; done
-			printf '%s\n' 'Procs={p,q}' 'First={a,b,c}' 'Change1={}' 'Change2={}' 'Down={}' None=None 'TTLs={1}' Delay=1 MaxQ=1 MaxToken=0 \
-				Locks=TRUE Instant=FALSE Late=FALSE Renewals=FALSE 'Causes={}' AtOnce=0 Unread=FALSE LateWrites=FALSE \
-				OperatorTellsAll=FALSE ReplacedIsStopped=FALSE a=a b=b c=c d=d e=e p=p q=q r=r
+			if [ $module = Copies.tla ]; then
+				for rule in $(rules Copies.tla 'The rules of counters'); do echo "$rule=TRUE"; done
+				printf '%s\n' 'Procs={p,q}' 'Masters={a,b,c}' 'Fields={f}' Most=1 Late=FALSE Unheard=FALSE Unites=TRUE \
+					a=a b=b c=c p=p q=q f=f g=g
+			else
+				for rule in $(rules Redlock.tla 'The page: locks'); do echo "$rule=TRUE"; done
+				printf '%s\n' 'Procs={p,q}' 'First={a,b,c}' 'Change1={}' 'Change2={}' 'Down={}' None=None 'TTLs={1}' Delay=1 MaxQ=1 MaxToken=0 \
+					Locks=TRUE Instant=FALSE Late=FALSE Renewals=FALSE 'Causes={}' AtOnce=0 Unread=FALSE LateWrites=FALSE \
+					OperatorTellsAll=FALSE ReplacedIsStopped=FALSE a=a b=b c=c d=d e=e p=p q=q r=r
+			fi
 			for setting; do
 				case $setting in
 				-*) echo "${setting#-}=FALSE" ;;
@@ -118,7 +126,7 @@ check() {
 # slow NAME ... is check for what takes more than ten seconds.
 slow() { $quick || check "$@"; }
 
-cp "$here/Redlock.tla" "$here/Trace.tla" "$work/"
+cp "$here"/*.tla "$work/"
 module=Redlock.tla
 if [ -n "$traces" ]; then
 	module=Trace.tla

@@ -25,17 +25,19 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// rules returns the names of the rules, which are constants of the module.
+// rules returns the names of the rules, which are constants of the modules.
 func rules(t *testing.T) (names []string) {
 	t.Helper()
-	_, text, found := strings.Cut(read(t, "Redlock.tla"), "\\* The page: locks are taken")
-	text, _, ended := strings.Cut(text, "\nMax(S)")
-	if !found || !ended {
-		t.Fatal("Redlock.tla does not list its rules between the page's and Max(S)")
-	}
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "\\*")
-		names = append(names, regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`).FindAllString(line, -1)...)
+	for module, begin := range map[string]string{"Redlock.tla": "\\* The page: locks are taken", "Copies.tla": "\\* The rules of counters"} {
+		_, text, found := strings.Cut(read(t, module), begin)
+		text, _, ended := strings.Cut(text, "\nMax(S)")
+		if !found || !ended {
+			t.Fatalf("%s does not list its rules between %q and Max(S)", module, begin)
+		}
+		for line := range strings.Lines(text) {
+			line, _, _ = strings.Cut(line, "\\*")
+			names = append(names, regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`).FindAllString(line, -1)...)
+		}
 	}
 	return names
 }
@@ -79,7 +81,7 @@ func TestEachRuleHasItsHistory(t *testing.T) {
 	slices.Sort(described)
 	slices.Sort(names)
 	if !slices.Equal(described, names) {
-		t.Errorf("README.md describes\n%q\nand Redlock.tla has\n%q", described, names)
+		t.Errorf("README.md describes\n%q\nand the modules have\n%q", described, names)
 	}
 	var checked []string
 	for _, m := range regexp.MustCompile(`(?m)^(?:check|slow) (\S+) found`).FindAllStringSubmatch(read(t, "configurations"), -1) {
@@ -133,6 +135,13 @@ var shown = map[string][]string{
 	"BallotEndsWithEpoch":     {"TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged", "TestTimelineAnAcquireThatWasOvertakenIsTriedAgain"},
 	"TokenOnQuorum":           {"TestTimelineATokenNeedsAQuorum"},
 	"TokenOnlyRaised":         {"TestTimelineTheLargestTokenIsTheLast", "TestTimelineNoTokenIsGivenTwice"},
+	"CountedByQuorum":         {"TestRunComparesStatesNotChanges"},
+	"UndoExact":               {"TestUndoSparesOthers"},
+	"UndoneOnce":              {"TestTimelineACountIsPutBackOnce"},
+	"UnitedWhenQuiet":         {"TestTimelineMendingSparesWhatHasChanged"},
+	"UnitedFromAll":           {"TestTimelineCopiesAreNotMadeEqualWhileAMasterMayHaveForgotten"},
+	"HighestUnited":           {"TestTimelineACounterThatDiffersIsMadeEqualAndThenCounts"},
+	"FieldsOfQuorum":          {"TestTimelineFieldsThatAQuorumHasAreUnited", "TestSimulationCounts"},
 	"TokenLearnedAgain":       {"TestTimelineAMasterThatForgotLearnsTheTokenBeforeItVotes"},
 }
 
@@ -140,7 +149,7 @@ func TestEachRuleIsShown(t *testing.T) {
 	names := rules(t)
 	for rule := range shown {
 		if !slices.Contains(names, rule) {
-			t.Errorf("Redlock.tla has no rule %s", rule)
+			t.Errorf("no module has a rule %s", rule)
 		}
 	}
 	files, _ := filepath.Glob("../*_test.go")
@@ -217,7 +226,7 @@ func TestRulesOfTheCodeAreRulesOfTheModule(t *testing.T) {
 		}
 		for _, m := range named.FindAllStringSubmatch(read(t, path), -1) {
 			if !slices.Contains(names, m[1]) {
-				t.Errorf("%s: Redlock.tla has no rule %s", path, m[1])
+				t.Errorf("%s: no module has a rule %s", path, m[1])
 			}
 		}
 		return nil
@@ -235,7 +244,7 @@ func TestSpecification(t *testing.T) {
 	layer.Program(t, "java", "default-jre-headless")
 	layer.Program(t, "mvn", "maven")
 	files, _ := filepath.Glob("histories/*.txt")
-	for _, name := range append(files, "Redlock.tla", "configurations", "check.sh") {
+	for _, name := range append(files, "Redlock.tla", "Copies.tla", "configurations", "check.sh") {
 		read(t, name)
 	}
 	cmd := exec.Command("./check.sh", "-quick")
