@@ -20,6 +20,9 @@ func TestWhatGoesOnBetweenTheLooksOfADEL(t *testing.T) {
 			t.Errorf("from %s to %s: %v", row.before, row.after, got)
 		}
 	}
+	if collection := (reading{err: wrongType}); !collection.goesOnAs(collection) || collection.goesOnAs(reading{value: []byte("a")}) {
+		t.Error("a key that is no string goes on as another")
+	}
 }
 
 // A DEL that looks again deletes what it met. It deletes nothing if it met nothing, or if the number of

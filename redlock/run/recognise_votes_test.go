@@ -53,9 +53,9 @@ type (
 	}
 )
 
-// runnerOfNothing is a Runner without masters.
 func (silent) Decided(ballot.Kind, ballot.Verdict, time.Duration) {}
 
+// runnerOfNothing is a Runner without masters.
 func runnerOfNothing(t *testing.T) *Runner {
 	var limits master.Limits
 	limits.ClockDrift = 0.01
