@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	named "redlock-proxy/integration/fault"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
@@ -32,7 +33,7 @@ const (
 	startAnother
 	stopOne
 	restartOne
-	standStill
+	pauseOne
 	suspend
 	powerLoss
 	save
@@ -51,8 +52,8 @@ const (
 )
 
 func (k faultKind) String() string {
-	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
-		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
+	return [...]string{named.Restart, named.Forget, named.Restart + " with old data", named.Flush, named.Flush + " of one database", "swap", named.Jump + " forward", named.Jump + " back",
+		named.Cut, "start" + named.Proxy, "stop" + named.Proxy, named.Restart + named.Proxy, named.Pause + named.Proxy, "suspend" + named.Proxy, "power loss", "snapshot",
 		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "a master is mended by what was read long ago", "SWAPDB, and back later"}[k]
 }
 
@@ -74,7 +75,7 @@ func (w *world) drawFaults() {
 		kinds = append(kinds, int(promote), int(promote))
 	case w.rng.IntN(5) == 0:
 		// Masters that forget meanwhile would look like other servers.
-		kinds = []int{int(cutOff), int(standStill), int(startAnother), int(restartOne), int(stopOne), int(save), int(split), int(otherServer)}
+		kinds = []int{int(cutOff), int(pauseOne), int(startAnother), int(restartOne), int(stopOne), int(save), int(split), int(otherServer)}
 	case w.rng.IntN(8) == 0:
 		w.operated = true
 		w.addFault(at, lostReload)
@@ -174,9 +175,9 @@ func (w *world) strike(i int, f fault) {
 				w.startProcess(false)
 			}
 		}
-	case standStill, suspend:
+	case pauseOne, suspend:
 		if p != nil {
-			p.standStill(f.lasts, f.kind == suspend)
+			p.pause(f.lasts, f.kind == suspend)
 		}
 	case save:
 		server.saved = slices.Clone(server.texts)
@@ -469,7 +470,7 @@ func (w *world) lostReload(p *process, place int, f fault) {
 	w.cutOthers(p, near[len(forget):], f.lasts)
 	w.after(replaces, func() { w.reload(q, place, f) })
 	if f.what&3 != 0 {
-		p.standStill(forgets+w.between(0, time.Second), f.what&3 == 1)
+		p.pause(forgets+w.between(0, time.Second), f.what&3 == 1)
 	}
 	w.after(forgets, func() {
 		w.cutOthers(p, forget, f.lasts-forgets)
@@ -498,8 +499,8 @@ func (w *world) cutOthers(p *process, places []int, lasts time.Duration) {
 	}
 }
 
-// standStill stops a process for a while. It may be suspended, so that its clocks stand still, too.
-func (p *process) standStill(lasts time.Duration, suspended bool) {
+// pause stops a process for a while. It may be suspended, so that its clocks stand still, too.
+func (p *process) pause(lasts time.Duration, suspended bool) {
 	if p.paused || p.w.isWitness(p) {
 		return
 	}

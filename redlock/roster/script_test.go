@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	named "redlock-proxy/integration/fault"
 	"redlock-proxy/redlock/marker"
 )
 
@@ -38,7 +39,7 @@ import (
 //	p adds d             what a reload with one master more does first
 //	p removes 4          what a reload with one master less does
 //	p stands             the state of the masters as it sees them
-//	p stands still       until its next line; the others go on to look for missing markers
+//	p pauses             until its next line; the others go on to look for missing markers
 
 var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata print anew")
 
@@ -79,7 +80,7 @@ type actor struct {
 	r       *Roster
 	servers map[int]*toyServer // the servers that it is connected to, by place
 	runs    map[int]string
-	stopped bool // it stands still
+	paused  bool // until its next line
 }
 
 var scriptLimits = Limits{MasterTimeout: time.Second, ClockDrift: 0.01, RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
@@ -128,7 +129,7 @@ func (s *script) looksAgain() {
 		for place := range s.at {
 			m, v := p.servers[place], p.r.views[Place{place, 0}]
 			switch {
-			case p.stopped || m == nil || v == nil || m.texts[0] != "" || m.run != p.runs[place]:
+			case p.paused || m == nil || v == nil || m.texts[0] != "" || m.run != p.runs[place]:
 			case v.absent():
 				p.r.Step(Asked{Place{place, 0}, s.time(), 0}, s.time())
 			case v.text == "" && !v.since.IsZero(): // what it read before counts no more
@@ -194,7 +195,7 @@ func (s *script) acts(name string, words []string) {
 		place = n - 1
 	}
 	if p != nil {
-		p.stopped = len(words) == 2 && words[1] == "still"
+		p.paused = words[0] == named.Pause+"s"
 	}
 	switch {
 	case words[0] == "starts":
@@ -254,7 +255,7 @@ func (s *script) acts(name string, words []string) {
 		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		delete(p.servers, place)
 		p.r.Step(Disconnected{Place{place, 0}, NotConnected}, s.time())
-	case words[0] == "stands" && p.stopped:
+	case p.paused:
 		return
 	case words[0] == "stands":
 	default:
