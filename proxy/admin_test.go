@@ -54,15 +54,13 @@ func testPage() *console.Page {
 		Masters: func() events.State {
 			return journal.Masters(redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Voting}}})
 		},
-		Clients: func() []events.ClientInfo { return nil },
-		Unruled: unruled.New(slog.New(slog.DiscardHandler)),
-	}), console.Source{
+		Clients:  func() []events.ClientInfo { return nil },
+		Unruled:  unruled.New(slog.New(slog.DiscardHandler)),
 		Version:  "a test",
 		Draining: func() bool { return false },
-		Clients:  func() int { return 7 },
 		Notes:    func() []string { return nil },
 		Upstream: func() string { return "" },
-	})
+	}))
 }
 
 func fetch(t *testing.T, url string) (status int, body string) {

@@ -105,6 +105,12 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Locks:   p.locks,
 		Unruled: p.unruled,
 		Log:     p.log,
+
+		Version: Version(), Draining: p.draining.Load, Notes: p.notes,
+		Upstream: func() (problem string) {
+			up, _ := p.monitor.Upstream()
+			return up.Problem
+		},
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log, p.loop)
 	p.upstream = env.Upstream
@@ -130,7 +136,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	}
 	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
 	if p.web != nil {
-		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage(), func() *config.Config { return p.current.Load().Config })
+		p.admin = newAdminServer(reg, p.readiness, p.Reload, console.NewPage(p.operators), func() *config.Config { return p.current.Load().Config })
 		p.admin.http.ErrorLog = server.HTTPErrors(p.log)
 	}
 	if cfg.ReusePort {

@@ -353,6 +353,6 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func (p *testProxy) sessionCount() int { return p.clients.Count() }
+func (p *testProxy) sessionCount() int { return len(p.clients.All()) }
 
 func newTextLog(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }

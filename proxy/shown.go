@@ -6,26 +6,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/events"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 )
 
-// These functions give packages events, console and lease what they show or need, in their terms.
-
-func (p *Proxy) newPage() *console.Page {
-	return console.NewPage(p.operators, console.Source{
-		Version:  Version(),
-		Draining: p.draining.Load,
-		Clients:  p.clients.Count,
-		Notes:    p.notes,
-		Upstream: func() (problem string) {
-			up, _ := p.monitor.Upstream()
-			return up.Problem
-		},
-	})
-}
+// These functions give packages events and lease what they show or need, in their terms.
 
 func newMetrics(reg prometheus.Registerer) (*events.Metrics, error) {
 	return events.NewMetrics(reg, events.Names{Verdicts: lock.Verdicts(), Limits: config.LimitNames(), Build: thisBuild().labels()})

@@ -37,6 +37,12 @@ type Config struct {
 	Log     *slog.Logger
 	Unruled *unruled.Watch
 	Ready   func() string // says whether locks can be decided, and why not; it may have several lines
+
+	// The Page has these, too.
+	Version  string
+	Draining func() bool
+	Notes    func() []string         // lines for operators
+	Upstream func() (problem string) // why it cannot be used; empty if it can, or if there is none
 }
 
 // Locks performs commands on lock keys. lock.Plane is the one in service.
@@ -57,7 +63,7 @@ type Console struct {
 	walking chan struct{} // holds one element while somebody lists locks
 }
 
-// New makes a Console. All of c must be given.
+// New makes a Console. All of c must be given, but for a Console without a Page what only that has.
 func New(c Config) *Console { return &Console{c, make(chan struct{}, 1)} }
 
 // Do performs one command and appends its one reply to dst. ctx ends when the client has

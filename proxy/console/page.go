@@ -23,19 +23,8 @@ const (
 	writePatience = 10 * time.Second
 )
 
-// A Source is what the Page shows besides what the Console knows. All goroutines may call its functions.
-type Source struct {
-	Version  string
-	Draining func() bool
-	Clients  func() int      // number of connected clients
-	Notes    func() []string // lines for operators
-	// Upstream says why the upstream cannot be used. It is empty if it can, or if there is none.
-	Upstream func() (problem string)
-}
-
 // A Page serves the state of the proxy over HTTP.
 type Page struct {
-	source  Source
 	console *Console
 	list    func(ctx context.Context, glob string, n int) (h Held, ok bool) // the Console's Held
 	unruled func() []unruled.Found
@@ -52,8 +41,8 @@ type Page struct {
 }
 
 // NewPage makes a Page of what a Console knows.
-func NewPage(c *Console, source Source) *Page {
-	p := &Page{source: source, console: c, list: c.Held, unruled: c.UnruledLocks, started: time.Now(), listeners: make(chan struct{}, mostListeners)}
+func NewPage(c *Console) *Page {
+	p := &Page{console: c, list: c.Held, unruled: c.UnruledLocks, started: time.Now(), listeners: make(chan struct{}, mostListeners)}
 	p.lives, p.end = context.WithCancel(context.Background())
 	p.held.turn = make(chan struct{}, 1)
 	return p

@@ -36,17 +36,15 @@ func newScene(masters ...redlock.MasterStatus) *scene {
 		return c.Journal.Masters(s.masters)
 	}
 	c.Clients = func() []events.ClientInfo { return slices.Clone(s.clients) }
-	s.Page = NewPage(c, Source{
-		Version: "a version",
-		Draining: func() bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.draining
-		},
-		Clients:  func() int { return 12 },
-		Notes:    func() []string { return []string{"demo: toys"} },
-		Upstream: func() string { return "connection refused" },
-	})
+	c.Version = "a version"
+	c.Draining = func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.draining
+	}
+	c.Notes = func() []string { return []string{"demo: toys"} }
+	c.Upstream = func() string { return "connection refused" }
+	s.Page = NewPage(c)
 	s.unruled = func() []unruled.Found {
 		return []unruled.Found{{Match: "job:*", Uses: 3, Shape: "a shape", Library: "a library"}}
 	}
@@ -118,7 +116,7 @@ func TestEventsFollowTheState(t *testing.T) {
 		t.Errorf("events are %s", kind)
 	}
 	first, _ := events.next(t)
-	if first.Health != healthWhole || first.Version != "a version" || first.Clients != 12 || len(first.Masters) != 3 {
+	if first.Health != healthWhole || first.Version != "a version" || first.Clients != 0 || len(first.Masters) != 3 {
 		t.Errorf("the first event: %+v", first)
 	}
 	s.mu.Lock()
@@ -217,8 +215,8 @@ func TestListenersAreBounded(t *testing.T) {
 func TestListenersShareTheState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, made := newScene(voting("m1")), 0
-		notes := s.source.Notes
-		s.source.Notes = func() []string {
+		notes := s.console.Notes
+		s.console.Notes = func() []string {
 			made++
 			return notes()
 		}

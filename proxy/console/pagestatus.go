@@ -41,24 +41,24 @@ func objects[T any](items []T, show func(item T) pairs) []pairs {
 
 // status is the state of now.
 func (p *Page) status() pairs {
-	from, now := p.console.Masters(), time.Now()
+	from, clients, now := p.console.Masters(), p.console.Clients(), time.Now()
 	voting, reason := from.Voting(), ""
 	if voting < from.Needed {
 		reason = from.Reason // why there is no set of masters
 	}
 	return pairs{
-		"time", Time(now), "started", Time(p.started), "version", p.source.Version,
-		"health", healthOf(voting, from.Needed, len(from.Masters), p.source.Draining()),
+		"time", Time(now), "started", Time(p.started), "version", p.console.Version,
+		"health", healthOf(voting, from.Needed, len(from.Masters), p.console.Draining()),
 		"quorum", pairs{
 			"voting", voting, "needed", from.Needed, "masters", len(from.Masters), "text", from.Quorum(), "reason", reason, "new_until", Time(from.NewUntil),
 		},
-		"masters", objects(from.Masters, showMaster), "clients", p.source.Clients(), "lock_commands", p.lockCommands(now),
+		"masters", objects(from.Masters, showMaster), "clients", len(clients), "lock_commands", p.lockCommands(now),
 		"hot_keys", objects(p.console.hottest(), func(k events.HotKey) pairs { return pairs{"key", k.Key, "db", k.DB, "refused", k.Refusals} }),
-		"waiters", waitersOf(p.console.Clients(), now),
+		"waiters", waitersOf(clients, now),
 		"unruled", objects(p.unruled(), func(f unruled.Found) pairs {
 			return pairs{"pattern", f.Match, "uses", f.Uses, "first", Time(f.First), "last", Time(f.Last), "shape", f.Shape, "library", f.Library, "rule", f.Rule()}
 		}),
-		"events", p.console.Journal.Events(), "notes", append([]string{}, p.source.Notes()...), "upstream_problem", p.source.Upstream(),
+		"events", p.console.Journal.Events(), "notes", append([]string{}, p.console.Notes()...), "upstream_problem", p.console.Upstream(),
 	}
 }
 

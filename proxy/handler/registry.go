@@ -52,13 +52,6 @@ func (b *registry) find(id int64) *Handler {
 	return b.byID[id]
 }
 
-// Count is the number of clients whose sessions have not ended.
-func (b *registry) Count() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.byID)
-}
-
 // All returns the clients whose sessions have not ended, in the order in which they came.
 func (b *registry) All() []*Handler {
 	b.mu.Lock()
