@@ -57,3 +57,16 @@ func TestTimelineFieldsThatAQuorumHasAreUnited(t *testing.T) {
 		})
 	}
 }
+
+// The connection breaks before a master hears what it must put back. Nobody holds the copy that it keeps, so
+// it is mended.
+func TestTimelineWhatWasNotPutBackIsMended(t *testing.T) {
+	onTimeline(t, "no no no ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		w.After(5*time.Millisecond, func() { w.links[3].setFate(fate{questionLost, time.Millisecond}) })
+		wantReply(t, w.eval(takeIfFree, tokenA, "60000"), ":0\r\n")
+		w.elapse(second)
+		w.wantValues("X X X A -")
+		w.elapse(enough)
+		w.wantValues("X X X X -")
+	})
+}

@@ -85,7 +85,7 @@ func Unite(needed int, copies ...Image) (united Image, all, ok bool) {
 			u.Items, u.Scores = append(u.Items, []byte(name)), append(u.Scores, highest.score)
 		}
 	}
-	united = Image{Dump: rdb.Dump(u), PTTL: copies[0].PTTL, Now: copies[0].Now}
+	united = Image{Dump: rdb.Dump(u), PTTL: copies[0].PTTL}
 	if i := slices.IndexFunc(copies, func(c Image) bool { return SameContent(c, united) }); i >= 0 {
 		return copies[i], all, true // its fields may have TTLs
 	}

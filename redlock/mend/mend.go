@@ -134,11 +134,7 @@ func Look(box *ballot.Box, kind ballot.Kind, k lane.Key) []quorum.Answer[effect.
 	return look(box.Masters.Limits().MaxReply, true)
 }
 
-// ParseLook reads the replies to an examination of one key, without a command.
-func ParseLook(e *effect.Examination, replies [][]byte) (effect.Image, error) {
-	return imageIn(e.Parse(replies))
-}
-
+// imageIn is what an examination of one key showed, without a command.
 func imageIn(x effect.Result, err error) (effect.Image, error) {
 	switch {
 	case err != nil:

@@ -27,7 +27,7 @@ func TestMendingIsBounded(t *testing.T) {
 	}
 }
 
-func TestParseLook(t *testing.T) {
+func TestWhatALookShows(t *testing.T) {
 	e := &effect.Examination{Keys: [][]byte{[]byte("k")}}
 	const queued = "+OK +QUEUED +QUEUED +QUEUED +QUEUED +QUEUED +QUEUED "
 	for replies, want := range map[string]error{
@@ -35,11 +35,11 @@ func TestParseLook(t *testing.T) {
 		queued + "-EXECABORT":         ballot.ErrUnable,
 		strings.Repeat("-NOPERM ", 8): ballot.ErrUnable,
 	} {
-		if _, err := ParseLook(e, repliesOf(replies)); err != want {
+		if _, err := imageIn(e.Parse(repliesOf(replies))); err != want {
 			t.Errorf("%s: %v", replies, err)
 		}
 	}
-	if _, err := ParseLook(e, repliesOf("+OK")); err == nil || errors.Is(err, ballot.ErrUnable) {
+	if _, err := imageIn(e.Parse(repliesOf("+OK"))); err == nil || errors.Is(err, ballot.ErrUnable) {
 		t.Errorf("out of step: %v", err)
 	}
 }
