@@ -62,11 +62,10 @@ type Observer interface {
 // may use it.
 type Set struct {
 	*shared
-	list     atomic.Pointer[List]          // written with the roster held
-	prepared [marker.Databases]atomic.Bool // databases in which a quorum has voted once
+	list     atomic.Pointer[List]                        // written with the roster held
+	prepared [marker.Databases]atomic.Pointer[time.Time] // see preparedFor
 	running  sync.WaitGroup
 	resized  atomic.Pointer[func()] // see OnResize
-	polls    polls                  // of those that wait in settle
 
 	changing sync.Mutex // one Reload or tend at a time
 	told     *List      // the list that OnResize's f was called for; guarded by changing
@@ -253,19 +252,23 @@ func (s *Set) Hopeless(db int) bool {
 }
 
 // IsPrepared tells whether Prepare would return at once.
-func (s *Set) IsPrepared(db int) bool { return s.wasPrepared(db) && s.isSettled() }
+func (s *Set) IsPrepared(db int) bool { return s.preparedFor(db).Load() == s.voters.learned.Load() }
 
-func (s *Set) wasPrepared(db int) bool { return db < len(s.prepared) && s.prepared[db].Load() }
+// preparedFor is the value of learned for which a quorum has voted in a database. No lock is in one beyond the last.
+func (s *Set) preparedFor(db int) *atomic.Pointer[time.Time] {
+	return &s.prepared[min(db, len(s.prepared)-1)]
+}
 
-// Prepare waits until a quorum of masters votes in a database that is used for the first
-// time. It waits no longer than a ballot may take. It does not wait if no change is
-// expected. After a change of the masters no vote counts for a moment, and Prepare waits
-// for the end of that, too, or until left is closed (nil: the asker does not leave).
+// settling is how much longer Prepare waits for a quorum of votes after a change of the masters. Some changes follow each
+// other at once.
+const settling = 2 * time.Second
+
+// Prepare waits until a quorum of masters votes in a database that is used for the first time, or for the first time after
+// a change of the masters. No vote counts for a moment after that. It waits for no longer than a ballot may take and,
+// after a change, settling. It does not wait if no change of a state is expected, or when left is closed (nil: the asker
+// does not leave).
 func (s *Set) Prepare(db int, left <-chan struct{}) {
-	if !s.isSettled() {
-		s.settle(db, left)
-	}
-	if s.wasPrepared(db) {
+	if s.IsPrepared(db) {
 		return
 	}
 	for _, m := range s.List().masters {
@@ -273,25 +276,28 @@ func (s *Set) Prepare(db int, left <-chan struct{}) {
 	}
 	timeout := s.limits.Load().MasterTimeout
 	until := time.Now().Add(timeout)
-	for {
+	if s.preparedFor(db).Load() != nil {
+		until = until.Add(settling)
+	}
+	for !s.Hopeless(db) {
+		now, learned := time.Now(), s.voters.learned.Load()
 		var p roster.Prospects
-		turned := s.voters.watch(func(r *roster.Roster) { p = r.Prospects(db, time.Now(), time.Now()) })
-		if p.Voting.Len() >= s.List().Needed() {
-			if db < len(s.prepared) {
-				s.prepared[db].Store(true)
+		turned := s.voters.watch(func(r *roster.Roster) { p = r.Prospects(db, now, now) })
+		wait := learned.Add(timeout).Sub(now)
+		if wait <= 0 {
+			if p.Voting.Len() >= s.List().Needed() {
+				s.preparedFor(db).Store(learned)
+				return
 			}
+			wait = min(time.Until(p.Moved.Add(timeout)), time.Until(until))
+		}
+		if wait <= 0 || s.loop.Wait(wait, left, s.ctx.Done(), turned) == 0 || s.ctx.Err() != nil {
 			return
 		}
-		wait := min(time.Until(p.Moved.Add(timeout)), time.Until(until))
-		if wait <= 0 || s.Hopeless(db) {
-			return
-		}
-		s.loop.Wait(wait, turned)
 	}
 }
 
 // HasLearned tells whether this process has learned of a change of the masters since then.
 func (s *Set) HasLearned(since time.Time) bool {
-	at := s.voters.learned.Load()
-	return at != nil && at.After(since)
+	return s.voters.learned.Load().After(since)
 }

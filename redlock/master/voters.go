@@ -20,8 +20,7 @@ type voters struct {
 	wake     chan struct{}                       // wakes certify: the roster has changed
 
 	version   atomic.Uint64             // the roster's
-	learned   atomic.Pointer[time.Time] // the roster's; nil: not yet
-	settled   atomic.Pointer[time.Time] // the value of learned for which nobody needs to wait any more
+	learned   atomic.Pointer[time.Time] // the roster's
 	witnessed atomic.Bool               // the roster's
 	unsettled atomic.Bool               // the roster's
 
@@ -33,7 +32,9 @@ type voters struct {
 }
 
 func newVoters(r *roster.Roster, standing func(roster.MasterStatus), log *slog.Logger) *voters {
-	return &voters{log: log, standing: standing, roster: r, wake: make(chan struct{}, 1), turned: make(chan struct{})}
+	v := &voters{log: log, standing: standing, roster: r, wake: make(chan struct{}, 1), turned: make(chan struct{})}
+	v.learned.Store(&time.Time{})
+	return v
 }
 
 // do calls use with the roster.
@@ -85,7 +86,7 @@ func (v *voters) publish() {
 	if v.recount != nil {
 		v.recount(v.roster, news.Masters)
 	}
-	if at, last := news.Learned, v.learned.Load(); !at.IsZero() && (last == nil || !at.Equal(*last)) {
+	if at := news.Learned; !at.Equal(*v.learned.Load()) {
 		kept := at // only this one is allocated
 		v.learned.Store(&kept)
 	}

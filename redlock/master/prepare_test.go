@@ -33,8 +33,7 @@ func newSet(ctx context.Context, dials ...func(context.Context) (net.Conn, error
 	return New(ctx, Options{Servers: servers, Limits: Limits{Limits: roster.Limits{MasterTimeout: 5 * time.Second}}, Log: slog.New(slog.DiscardHandler), Observer: nobody{}, Slept: func() time.Duration { return 0 }})
 }
 
-// Of those that wait for votes after a change of the masters, one asks for all. It may leave
-// before the others, and then another one asks. Nobody waits for votes that cannot come.
+// Those that wait for votes after a change of the masters may leave. Nobody waits for votes that cannot come.
 func TestThoseThatWaitAfterAChangeOfTheMastersMayLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
@@ -49,33 +48,15 @@ func TestThoseThatWaitAfterAChangeOfTheMastersMayLeave(t *testing.T) {
 				if leaves > 0 {
 					time.AfterFunc(leaves, func() { close(left) })
 				}
-				s.settle(0, left)
+				s.Prepare(0, left)
 				took[i] = time.Since(began)
 			})
-			synctest.Wait() // the first one asks
 		}
 		waiting.Wait()
-		if want := [3]time.Duration{100 * time.Millisecond, 5*time.Second + settlingLook, 300 * time.Millisecond}; took != want {
+		if want := [3]time.Duration{100 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond}; took != want {
 			t.Errorf("they waited for %v, want %v", took, want)
-		}
-		if s.polls.ended != nil {
-			t.Error("somebody still asks")
 		}
 		end()
 		s.Wait()
 	})
-}
-
-func TestOnlyOneOfThoseThatWaitAsks(t *testing.T) {
-	var p polls
-	_, first := p.begin()
-	ended, second := p.begin()
-	if !first || second {
-		t.Errorf("the first asks: %v, the second asks: %v", first, second)
-	}
-	p.end()
-	<-ended
-	if _, third := p.begin(); !third {
-		t.Error("nobody asks after the first")
-	}
 }
