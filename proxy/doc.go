@@ -7,11 +7,12 @@
 //
 //  1. server/server.go: Welcome takes the connection, and handler/handler.go makes it a Handler whose task runs on the loop.
 //  2. session/input.go gets the bytes from the loop. wire/decoder.go finds the command in them (session.Next).
-//  3. handler/perform.go: perform has route/route.go find the command's keys and compare them with the rules. It looks
-//     at the user, at modes of the connection and at transactions, and takes the lock plane.
-//  4. handler/perform.go: overlapsOnLocks lets earlier commands of the client on other keys go on meanwhile
+//  3. handler/perform.go: perform has route/route.go find the command's keys and the rule of its lock. The first time it
+//     looks at the user, at modes of the connection and at transactions, and at the functions for single commands
+//     (handler/byname.go). As long as nothing about the client changes, isPlain says that it need not look again.
+//  4. handler/locks.go: overlapsOnLocks lets earlier commands of the client on other keys go on meanwhile
 //     (session/overlap.go). If it may not, session.Settle waits until all earlier ones are answered.
-//  5. lock/plane.go: Do calls decide, lock/set.go reads the options, and acquire asks package redlock, whose doc.go goes on.
+//  5. lock/plane.go: Do calls decide, lock/options.go reads the options, and acquire asks package redlock, whose doc.go goes on.
 //     If the rule says wait, lock/lines.go puts the client in the lock's line first.
 //  6. lock/record.go tells leases, lines, events and metrics what happened. lock/answer.go makes the reply of the outcome.
 //  7. session/replies.go keeps the reply in the order of the commands, and upstream/writer.go gives it to the loop.

@@ -63,7 +63,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	log := slog.New(slog.DiscardHandler)
 	env := session.NewEnv(current, meter, log, proxytest.Loop(b))
 	remembers := events.New(log)
-	commands := handler.New(env, handler.Config{
+	commands := newTestService(env, handler.Config{
 		Scripts: texts,
 		Locks: lock.New(lock.Config{
 			Locker:        instantLocker{},

@@ -79,7 +79,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 	})
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler), proxytest.Loop(b))
 	b.Cleanup(env.Upstream.Close)
-	return env, handler.New(env, handler.Config{
+	return env, newTestService(env, handler.Config{
 		Locks: grantedLocks{}, Scripts: lock.NewScripts(1<<20, nil), Unruled: unruled.New(env.Log),
 	})
 }

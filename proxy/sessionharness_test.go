@@ -196,6 +196,16 @@ func (c *testConfig) connect(how string) {
 	c.Config = &changed
 }
 
+// newTestService makes a Service without a monitor of its servers.
+func newTestService(env *session.Env, cfg handler.Config) *handler.Service {
+	cfg.Databases, cfg.Version = func() int { return 0 }, func() string { return "" }
+	cfg.RedlockInfo = func(dst []byte) []byte { return dst }
+	if cfg.UpstreamAnswers == nil {
+		cfg.UpstreamAnswers = func() int64 { return 0 }
+	}
+	return handler.New(env, cfg)
+}
+
 // startTestProxy runs sessions in front of a Redis server, or of none.
 func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*testConfig)) *testProxy {
 	t.Helper()
@@ -232,7 +242,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands = handler.New(env, setup.commandConfig)
+	commands = newTestService(env, setup.commandConfig)
 	p := &testProxy{address: listener.Addr().String(), server: server.New(env, commands), clients: commands, locks: locks, env: env, current: env.Active, metrics: registry}
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.Serve(listener) }()

@@ -41,11 +41,11 @@ type Locks interface {
 // Config gives a Service its access to the rest of the process. Many goroutines may call the
 // functions at the same time.
 type Config struct {
-	Databases   func() int    // the number of the upstream's databases; nil or 0: unknown
-	Version     func() string // the version in HELLO and INFO; nil or "": unknown
+	Databases   func() int    // the number of the upstream's databases; 0: unknown
+	Version     func() string // the version in HELLO and INFO; "": unknown
 	RedlockInfo func(dst []byte) []byte
 	// UpstreamAnswers counts how often the upstream has answered the proxy's own questions.
-	UpstreamAnswers func() int64 // nil: it is never asked
+	UpstreamAnswers func() int64
 
 	Locks   Locks
 	Leases  *lease.Keeper // nil: no lock has a lease
@@ -66,20 +66,8 @@ type Service struct {
 	refusals events.Throttle // limits log lines about logins
 }
 
-// New makes the Service of the process that env belongs to. The functions in cfg may be nil.
+// New makes the Service of the process that env belongs to.
 func New(env *session.Env, cfg Config) *Service {
-	if cfg.Version == nil {
-		cfg.Version = func() string { return "" }
-	}
-	if cfg.Databases == nil {
-		cfg.Databases = func() int { return 0 }
-	}
-	if cfg.RedlockInfo == nil {
-		cfg.RedlockInfo = func(dst []byte) []byte { return dst }
-	}
-	if cfg.UpstreamAnswers == nil {
-		cfg.UpstreamAnswers = func() int64 { return 0 }
-	}
 	return &Service{
 		Config: cfg, env: env, accepted: newAcceptedLogins(), registry: registry{byID: map[int64]*Handler{}},
 	}

@@ -30,8 +30,9 @@ func (h *Handler) perform(cmd wire.Command) {
 	if h.spec.Load() != to.Spec {
 		h.spec.Store(to.Spec)
 	}
+	simple := to.Ordinary || to.Plane == route.Locks && to.Spec.Is(route.Script)
 	switch {
-	case !to.Ordinary: // it may change anything
+	case !simple: // it may change anything
 		h.plain = nil
 	case h.plain != settings || to.Reserved:
 	case to.Plane == route.Upstream:
@@ -78,7 +79,7 @@ func (h *Handler) perform(cmd wire.Command) {
 		h.performByName(name, cmd, to, settings)
 	}
 	h.tracked(name)
-	if to.Ordinary && h.plain != settings && h.isPlain(settings) {
+	if simple && h.plain != settings && h.isPlain(settings) {
 		h.plain = settings
 	}
 	if len(to.Keys) == 0 || h.inTransaction() || to.Spec.Is(route.Conditions) {
@@ -86,7 +87,7 @@ func (h *Handler) perform(cmd wire.Command) {
 	}
 }
 
-// isPlain tells whether ordinary commands need no look at the client
+// isPlain tells whether ordinary commands and scripts on lock keys need no look at the client
 // until another command comes: its user may send them, no mode or transaction holds them back, they are
 // answered, and those on keys of the upstream may share a connection.
 func (h *Handler) isPlain(settings *config.Settings) bool {
