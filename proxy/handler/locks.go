@@ -18,21 +18,22 @@ import (
 // performOnLocks waits until all earlier commands are answered. Then it runs the command on
 // the masters and answers it.
 func (h *Handler) performOnLocks(name string, args [][]byte, to route.Route) {
-	if !h.restricted() && h.overlapsOnLocks(args, to) || !h.Settle() || h.refusedAsRestricted(name, args) {
+	call := h.lockCommand(args, to)
+	if !h.restricted() && h.overlapsOnLocks(call) || !h.Settle() || h.refusedAsRestricted(name, args) {
 		return
 	}
-	h.answerOnLocks(args, to)
+	h.answerOnLocks(call)
 }
 
 // askMasters is performOnLocks for a plain client.
 func (h *Handler) askMasters(args [][]byte, to route.Route) {
-	if !h.overlapsOnLocks(args, to) && h.Settle() {
-		h.answerOnLocks(args, to)
+	if call := h.lockCommand(args, to); !h.overlapsOnLocks(call) && h.Settle() {
+		h.answerOnLocks(call)
 	}
 }
 
-func (h *Handler) answerOnLocks(args [][]byte, to route.Route) {
-	h.ReplyBytes(h.runOnLocks(args, to))
+func (h *Handler) answerOnLocks(call lock.Command) {
+	h.ReplyBytes(h.runOnLocks(call))
 	if cap(h.lockReply) > session.LargeBuffer {
 		h.lockReply = nil
 	}
@@ -40,13 +41,12 @@ func (h *Handler) answerOnLocks(args [][]byte, to route.Route) {
 
 // overlapsOnLocks has the masters asked without waiting for earlier commands on other keys, if that is
 // possible. The reply comes after theirs.
-func (h *Handler) overlapsOnLocks(args [][]byte, to route.Route) bool {
-	call := h.lockCommand(args, to)
+func (h *Handler) overlapsOnLocks(call lock.Command) bool {
 	if !h.service.Locks.Overlaps(call) {
 		return false
 	}
-	key := args[to.Keys[0]]
-	if len(key) == 0 || !h.MayOverlap(key, args) {
+	key := call.Args[call.Route.Keys[0]]
+	if len(key) == 0 || !h.MayOverlap(key, call.Args) {
 		return false
 	}
 	h.askBeside(key, call) // of its own, so that nothing is allocated where nothing overlaps
@@ -69,9 +69,9 @@ func (h *Handler) lockCommand(args [][]byte, to route.Route) lock.Command {
 }
 
 // runOnLocks runs a command on the masters. The reply is valid until the next call.
-func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
+func (h *Handler) runOnLocks(call lock.Command) (reply []byte) {
 	size := 0
-	for _, arg := range args {
+	for _, arg := range call.Args {
 		size += len(arg)
 	}
 	copies, ok := h.holdCopies(size)
@@ -80,7 +80,6 @@ func (h *Handler) runOnLocks(args [][]byte, to route.Route) (reply []byte) {
 		return h.lockReply
 	}
 	defer h.Env.Budget.Release(copies)
-	call := h.lockCommand(args, to)
 	call.Leases = h.holder()
 	if h.OnLoop() && h.service.Locks.Parks(call) {
 		h.onLocks.Add(1)
@@ -161,7 +160,7 @@ func (h *Handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	h.sendCaching()
 	upstreamHalf, lockHalf, ofLocks := to.Halves(cmd.Args)
 	h.Insert(resp.AppendCommand(nil, upstreamHalf...), upstream.Expectation{To: upstream.ToOwner, Count: 1})
-	fromLocks := h.runOnLocks(lockHalf, ofLocks)
+	fromLocks := h.runOnLocks(h.lockCommand(lockHalf, ofLocks))
 	fromUpstream, ok := h.Settled()
 	if !ok {
 		return

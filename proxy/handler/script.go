@@ -32,7 +32,7 @@ func (h *Handler) performScript(name string, cmd wire.Command, to route.Route) {
 	switch name {
 	case "script|load":
 		if alone { // the masters check whether the script compiles
-			reply = h.runOnLocks(cmd.Args, to)
+			reply = h.runOnLocks(h.lockCommand(cmd.Args, to))
 		}
 		if !resp.IsError(reply) {
 			texts.Learn(name, cmd.Args)
@@ -41,7 +41,7 @@ func (h *Handler) performScript(name string, cmd wire.Command, to route.Route) {
 		reply = texts.Exist(reply, cmd.Args[2:])
 	case "script|flush":
 		texts.Flush()
-		if onMasters := h.runOnLocks(cmd.Args, to); alone {
+		if onMasters := h.runOnLocks(h.lockCommand(cmd.Args, to)); alone {
 			reply = onMasters
 		}
 	case "script|kill":
