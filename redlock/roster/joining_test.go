@@ -370,3 +370,21 @@ func TestRosterTheSameReplacementIsMadeOnce(t *testing.T) {
 		}
 	}
 }
+
+// All databases of a new server get its marker, however long it had to wait for that.
+func TestRosterANewServerThatHadToWaitIsMarkedEverywhere(t *testing.T) {
+	now := time.Now()
+	r := votingRoster(3, now)
+	r.Propose(Change{Master: 0, Name: "x", Run: "rx"}, now)
+	r.Step(Listed{0, Server{Name: "x"}}, now)
+	r.Step(Connected{Place: Place{0, 0}, Run: "rx"}, now)
+	r.checked(Place{0, 0}, "", false, now, now)
+	later := now.Add(2 * rosterLimits.MaxQuarantine)
+	r.keepsAsking(Place{0, 0}, later)
+	for i := 1; i < 3; i++ {
+		r.shows(Place{i, 0}, r.marker(Place{i, 0}, "s", 0, now).String())
+	}
+	if got := r.plannedFor(0, later); got != "0 all emptied 10m0s" {
+		t.Errorf("it writes %q", got)
+	}
+}
