@@ -343,7 +343,7 @@ func (r *Roster) nextChange() time.Time {
 
 // isChanging tells whether the last change was at a place, and the operator may still be giving the new list to others.
 func (r *Roster) isChanging(i int, now time.Time) bool {
-	return r.member(i).Epoch == r.epoch && now.Before(r.nextChange())
+	return r.epoch > 1 && r.member(i).Epoch == r.epoch && now.Before(r.nextChange())
 }
 
 // Asks tells whether a place must have streams: its server is one of the masters on record. All others may be left (Left).

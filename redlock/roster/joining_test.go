@@ -322,6 +322,7 @@ func TestRosterWhenAMasterIsReplaceable(t *testing.T) {
 		"the last change was a moment ago":    {changed(long-1, "before"), 2, "less than max_quarantine ago"},
 		"the last change was long enough ago": {changed(long, "before"), 2, ""},
 		"the same place was just changed":     {changed(0, "before"), 1, ""},
+		"another set was taken over":          {func(r *Roster) { r.limits, r.learned = rosterLimits, now }, 2, "less than max_quarantine ago"},
 		"the server of the last change votes": {changed(0, "b"), 2, ""},
 		"only that of an earlier one votes": {func(r *Roster) {
 			changed(0, "b")(r)
