@@ -225,13 +225,12 @@ func counts(value []byte) bool {
 // so only if the key still is as the run left it. It is told once. If the connection breaks before it answers, nobody
 // knows whether it has done that, and the copies are mended, as far as the Mender has room. A counter may have come to the
 // same number again, and that was told.
-//
-// rule: UndoneOnce: a run that was not won is put back once
 func (u *Runner) putBack(s *stream.Stream, r *Request, k int, due, after effect.Image, now time.Time) {
 	key := r.Keys[k]
 	mend := func() { u.mender.Mend(r.DB, string(key)) }
 	answered := stream.AskerFunc(func(replies [][]byte, _ stream.Judgement, err error) {
 		if err != nil || resp.IsError(replies[0]) {
+			// rule: UndoneOnce: a run that was not won is put back once
 			mend()
 		}
 	})
