@@ -24,6 +24,5 @@
 // blocks it. Self-change checks ask the masters on a goroutine, for which Close waits.
 //
 // Lock order: the client's write lock (upstream.Writer), then the mutex of the Names, or those of the Source.
-// They are held for a few lines and never across I/O, with one exception: a client that does not read its messages
-// is logged with its write lock held, so a log that takes no lines holds up who writes to that client.
+// They are held for a few lines and never across I/O or a call of the session's End, which logs (Listener.unlock).
 package pubsub

@@ -59,7 +59,7 @@ func (l *Listener) Track(ctx context.Context, mode *Mode) {
 	} else {
 		t.Mode = *mode
 	}
-	l.out.Unlock()
+	l.unlock()
 	for _, prefix := range wanted {
 		l.masters.TrackPrefix(ctx, prefix)
 	}
@@ -93,7 +93,7 @@ func (l *Listener) Begin(ctx context.Context, commands []lock.Command, remember 
 // begin is Begin under the client's write lock. It returns the keys for which the masters are not asked yet.
 func (l *Listener) begin(commands []lock.Command, remember bool) (missing []string) {
 	l.out.Lock()
-	defer l.out.Unlock()
+	defer l.unlock()
 	t := l.tracked
 	if t == nil {
 		return nil
@@ -127,7 +127,7 @@ func (l *Listener) IsBusy() bool { return len(l.busy) > 0 }
 // follow.
 func (l *Listener) Replied(reply []byte) {
 	l.out.Lock()
-	defer l.out.Unlock()
+	defer l.unlock()
 	if didNothing(reply) {
 		l.own = nil
 	}

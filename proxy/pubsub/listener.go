@@ -42,6 +42,7 @@ type Listener struct {
 	keys    int          // memory for these
 	waiting int          // memory for messages that the client has not taken, or more
 	closed  bool
+	ends    func() // ends the session when the lock is free again; nil: nothing does
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -78,7 +79,7 @@ func (l *Listener) Close() {
 // block.
 func (l *Listener) onEvent(e redlock.Event) {
 	l.out.Lock()
-	defer l.out.Unlock()
+	defer l.unlock()
 	switch e.Kind {
 	case redlock.EventMessage:
 		if l.IsConfirmed(wire.FamilyChannel, e.Channel) {
@@ -92,9 +93,20 @@ func (l *Listener) onEvent(e redlock.Event) {
 		l.onChange(e.Key)
 	case redlock.EventGap:
 		l.onChange(nil)
-		if l.Any() {
-			l.Missed("too few masters were listened to")
+		if l.Any() && l.ends == nil {
+			l.ends = func() { l.Missed("too few masters were listened to") }
 		}
+	}
+}
+
+// unlock gives the client's write lock back. Only then the session ends, if it has to, because its log line may take
+// time.
+func (l *Listener) unlock() {
+	ends := l.ends
+	l.ends = nil
+	l.out.Unlock()
+	if ends != nil {
+		ends()
 	}
 }
 
@@ -109,7 +121,7 @@ func (l *Listener) push(messages, invalidations int, kind string, parts ...[]byt
 	l.write(text, messages, invalidations)
 }
 
-// write appends a push to what waits for the client. If that is too much, it ends the session at once, so
+// write appends a push to what waits for the client. If that is too much, it ends the session (unlock), so
 // that the client knows that it may miss messages. The caller holds the client's write lock.
 func (l *Listener) write(text []byte, messages, invalidations int) {
 	l.giveBack()
@@ -130,7 +142,7 @@ func (l *Listener) write(text []byte, messages, invalidations int) {
 
 func (l *Listener) overflow(why session.Reason) {
 	l.closed = true
-	l.session.End(why)
+	l.ends = func() { l.session.End(why) }
 }
 
 // GiveBack gives back the memory for what the client has taken. Any goroutine may call it.

@@ -20,6 +20,7 @@ import (
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
@@ -193,6 +194,58 @@ func TestGapEndsTheSession(t *testing.T) {
 	x.source.onEvent(redlock.Event{Kind: redlock.EventGap})
 	x.expect("message", "a", "1")
 	x.awaitEnd(session.MissedMessages)
+}
+
+// A log that takes its time holds up nobody who writes to the client.
+func TestTheEndIsLoggedWithoutTheWriteLock(t *testing.T) {
+	for why, event := range map[session.Reason]redlock.Event{
+		session.MissedMessages: {Kind: redlock.EventGap},
+		session.Overflow:       {Kind: redlock.EventMessage, Channel: []byte("a"), Payload: make([]byte, 2<<20)},
+	} {
+		x := listen(t)
+		lines := &lockChecker{t: t, out: x.session.Writer()}
+		x.session.Env.Log = slog.New(slog.NewTextHandler(lines, nil))
+		x.subscribe("a")
+		x.source.onEvent(event)
+		x.awaitEnd(why)
+		if lines.checked == 0 {
+			t.Errorf("reason %d is not logged", why)
+		}
+	}
+}
+
+// A client that does not read is cut off, though it may miss messages, too.
+func TestOverflowComesBeforeAGap(t *testing.T) {
+	x := listen(t)
+	x.subscribe("a")
+	x.l.Track(t.Context(), &Mode{})
+	x.begin(true, "get", "lock:a")
+	x.l.Replied([]byte("$-1\r\n"))
+	header := len(">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1048500\r\n\r\n")
+	x.publish("a", strings.Repeat("x", 1<<20-header-10)) // all but a few bytes of the limit
+	if x.session.HasEnded(session.Overflow) {
+		t.Fatal("it ends before the gap")
+	}
+	x.source.onEvent(redlock.Event{Kind: redlock.EventGap})
+	if !x.session.HasEnded(session.Overflow) || x.session.HasEnded(session.MissedMessages) {
+		t.Error("it is not cut off")
+	}
+}
+
+// A lockChecker is a log that fails the test if a client's write lock is held.
+type lockChecker struct {
+	t       *testing.T
+	out     *upstream.Writer
+	checked int
+}
+
+func (c *lockChecker) Write(p []byte) (int, error) {
+	if c.checked++; !c.out.TryLock() {
+		c.t.Errorf("the lock is held at %s", p)
+	} else {
+		c.out.Unlock()
+	}
+	return len(p), nil
 }
 
 func TestClientThatDoesNotReadIsLeft(t *testing.T) {

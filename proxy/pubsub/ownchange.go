@@ -102,7 +102,7 @@ func (l *Listener) makeChecks(t *trackedKeys) {
 // nextCheck returns a key to be checked, and its database. A change after this call leads to another check.
 func (l *Listener) nextCheck(t *trackedKeys) (key string, db int, more bool) {
 	l.out.Lock()
-	defer l.out.Unlock()
+	defer l.unlock()
 	for l.tracked == t && len(t.unchecked) > 0 {
 		key, t.unchecked = t.unchecked[0], t.unchecked[1:]
 		entry := t.keys[key]
@@ -120,7 +120,7 @@ func (l *Listener) nextCheck(t *trackedKeys) (key string, db int, more bool) {
 // checked invalidates a key with this value, unless the client itself has stored that.
 func (l *Listener) checked(key string, value []byte) {
 	l.out.Lock()
-	defer l.out.Unlock()
+	defer l.unlock()
 	if l.tracked == nil {
 		return
 	}
