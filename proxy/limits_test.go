@@ -219,8 +219,8 @@ func TestTransactionLimit(t *testing.T) {
 	set := "*3\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n" + bulk(strings.Repeat("x", 1000))
 	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+tooLarge+string(wire.ErrExecAbort))
 	client.ask("MULTI\r\n"+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
-	small := "GET lock:a\r\n"
-	client.ask("MULTI\r\n"+strings.Repeat(small, 208), "+OK\r\n"+strings.Repeat(wire.Queued, 208))
+	small := "*2\r\n$3\r\nGET\r\n" + bulk("lock:a")
+	client.ask("MULTI\r\n"+strings.Repeat(small, 100), "+OK\r\n"+strings.Repeat(wire.Queued, 100))
 	client.ask(small+small+"DISCARD\r\n", tooLarge+wire.Queued+"+OK\r\n")
 	p.wantReached(t, config.LimitLockCommand, 2)
 	// What may be the upstream's transaction has a limit of its own.

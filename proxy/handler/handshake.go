@@ -23,7 +23,7 @@ func (h *Handler) performClientSetting(name string, cmd wire.Command, _ route.Ro
 	reply := h.client.Perform(name, cmd.Args)
 	h.ReplyBytes(reply)
 	if h.Upstream() != nil && string(reply) == wire.OK {
-		h.Insert(cmd.AsArray(), upstream.Expectation{To: upstream.ToNobody, Count: 1})
+		h.Insert(cmd.Raw, upstream.Expectation{To: upstream.ToNobody, Count: 1})
 	}
 }
 
@@ -40,7 +40,7 @@ func (h *Handler) performPing(_ string, cmd wire.Command, _ route.Route) {
 func (h *Handler) performSelect(_ string, cmd wire.Command, _ route.Route) {
 	index, refusal := wire.ParseDatabase(cmd.Args[1])
 	if h.Upstream() != nil {
-		reply, ok := h.Ask(cmd.AsArray())
+		reply, ok := h.Ask(cmd.Raw)
 		if ok && reply[0] == '+' && refusal == "" {
 			h.client.DB = index
 		}

@@ -24,7 +24,7 @@ func (h *Handler) performInfo(_ string, cmd wire.Command, _ route.Route) {
 	if h.TryOpen() != "" {
 		text = wire.ShortInfo(h.service.shownVersion())
 	} else {
-		reply, ok := h.Ask(cmd.AsArray())
+		reply, ok := h.Ask(cmd.Raw)
 		if !ok {
 			return
 		}

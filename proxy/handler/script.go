@@ -23,7 +23,7 @@ func (h *Handler) performScript(name string, cmd wire.Command, to route.Route) {
 		}
 	} else {
 		var ok bool
-		if reply, ok = h.Ask(cmd.AsArray()); !ok || resp.IsError(reply) && name != "script|kill" {
+		if reply, ok = h.Ask(cmd.Raw); !ok || resp.IsError(reply) && name != "script|kill" {
 			h.ReplyBytes(reply)
 			return
 		}

@@ -36,7 +36,7 @@ func (h *Handler) startTracking(cmd wire.Command) (done bool) {
 	next, refusal := pubsub.ParseMode(cmd.Args[2:], h.tracking.Mode)
 	unreachable := h.TryOpen()
 	if unreachable == "" {
-		reply, ok := h.Ask(cmd.AsArray())
+		reply, ok := h.Ask(cmd.Raw)
 		if !ok {
 			return false
 		}

@@ -179,7 +179,7 @@ func (h *Handler) executeHeld(cmd wire.Command) {
 		return
 	}
 	h.endTransaction()
-	reply, ok := h.Ask(cmd.AsArray())
+	reply, ok := h.Ask(cmd.Raw)
 	if !ok {
 		return
 	}
@@ -198,7 +198,7 @@ func (h *Handler) executeUpstream(cmd wire.Command) {
 		h.relay(cmd, upstream.Expectation{Count: 1})
 		return
 	}
-	h.Insert(cmd.AsArray(), upstream.Expectation{To: upstream.ToOwner, Count: 1})
+	h.Insert(cmd.Raw, upstream.Expectation{To: upstream.ToOwner, Count: 1})
 	reply, ok := h.Settled()
 	switch {
 	case !ok:

@@ -39,7 +39,7 @@ func (s *Session) Forward(cmd wire.Command, want upstream.Expectation) {
 		want.To = upstream.ToNobody
 	}
 	s.forwarded++
-	s.Insert(cmd.AsArray(), want)
+	s.Insert(cmd.Raw, want)
 }
 
 // Insert sends the proxy's own commands before the next that is forwarded. Their replies go to nobody, or to the
@@ -140,7 +140,7 @@ func (s *Session) dial(open func() *upstream.Failure) (failure *upstream.Failure
 // or the pipeline is too long. If there is no connection, it returns an error, and the command
 // must be answered with that. The settings are those by which the caller has judged the command.
 func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config.Settings) (yes bool, refusal wire.Error) {
-	may, isOn := s.up.MayShare(len(cmd.AsArray()), version) // an inline command is sent as a longer array
+	may, isOn := s.up.MayShare(len(cmd.Raw), version) // an inline command is sent as a longer array
 	switch {
 	case !may || settings.DialUpstream == nil:
 		return false, ""

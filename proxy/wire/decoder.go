@@ -67,19 +67,10 @@ const (
 	ErrLengthBeforeAuth Error = "-ERR Protocol error: unauthenticated bulk length\r\n"
 )
 
-// Command is one command as a client sent it.
+// Command is one command of a client.
 type Command struct {
-	Raw  []byte   // the bytes as they arrived: a RESP array, or a line with its line end
-	Args [][]byte // at least one; parts of Raw, or copies of quoted inline arguments
-}
-
-// AsArray returns the command as a RESP array: Raw, or a new array for an inline command.
-// Some servers, such as the embedded one, do not accept inline commands.
-func (c Command) AsArray() []byte {
-	if c.Raw[0] == '*' {
-		return c.Raw
-	}
-	return resp.AppendCommand(nil, c.Args...)
+	Raw  []byte   // a RESP array: the bytes as they arrived, or an array that says the same as an inline command
+	Args [][]byte // at least one; parts of what arrived, or copies of quoted inline arguments
 }
 
 // CloneArgs returns a copy of the arguments, which outlives the command's bytes.
@@ -94,7 +85,7 @@ func (c Command) CloneArgs() [][]byte {
 // Decoder finds the commands in one client's input. It returns a command only if all
 // of its bytes have arrived and all of its lengths are valid. It accepts what Redis
 // accepts, including odd forms, and refuses what Redis refuses with the same text. So
-// the bytes of a command can be forwarded unchanged.
+// the bytes of an array can be forwarded unchanged.
 type Decoder struct {
 	limits        Limits
 	authenticated bool
@@ -176,9 +167,13 @@ func (d *Decoder) Next(buf []byte) (cmd Command, n int, ok bool, need int, err e
 		}
 		d.at, d.looked = 0, 0
 		n += size
-		if len(d.args) > 0 {
-			return Command{Raw: raw, Args: d.args}, n, true, 0, nil
+		if len(d.args) == 0 {
+			continue
 		}
+		if !array { // some servers, such as the embedded one, do not accept inline commands
+			raw = resp.AppendCommand(nil, d.args...)
+		}
+		return Command{Raw: raw, Args: d.args}, n, true, 0, nil
 	}
 	return Command{}, n, false, 0, nil
 }
