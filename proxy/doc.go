@@ -17,9 +17,9 @@
 //  6. lock/record.go tells leases, lines, events and metrics what happened. lock/answer.go makes the reply of the outcome.
 //  7. session/replies.go keeps the reply in the order of the commands, and upstream/writer.go gives it to the loop.
 //
-// A GET of a key that no rule matches leaves after the third step. handler/forward.go joins a shared connection to the
-// upstream and gives the command to the session's member (upstream/member.go). At the end of the input the
-// member's commands enter the connection with the replies that they expect. The replies come to upstream/feed.go,
+// A GET of a key that no rule matches leaves after the third step. handler/forward.go has the session share a connection
+// to the upstream (session/upstream.go). The session's member (upstream/member.go) gathers the commands of an input,
+// and enters them into the connection with the replies that they expect. The replies come to upstream/feed.go,
 // which passes each on to the client to whose command it belongs, as it comes.
 //
 // # Words

@@ -35,14 +35,12 @@ func (h *Handler) forwardForReply(cmd wire.Command, to route.Route, settings *co
 		h.noteLocking(cmd.Args, &to, unruled.Shape{})
 	}
 	if spec.Is(route.Shareable) && (h.plain == settings || h.mayShare(settings)) {
-		yes, refusal := h.Share(cmd, h.client.Version, settings)
-		if refusal != "" {
+		switch done, refusal := h.Share(cmd, h.client.Version, settings); {
+		case refusal != "":
 			h.ReplyError(refusal)
 			return
-		}
-		if yes {
+		case done:
 			h.sharedWrite = h.sharedWrite || spec.Write()
-			h.Forward(cmd, upstream.Expectation{Count: 1})
 			return
 		}
 	}

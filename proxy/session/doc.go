@@ -18,7 +18,7 @@
 //     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
 //   - Forward gathers the client's commands, so that a pipeline is one write, and Insert adds
 //     the proxy's own commands. Settled returns the replies to the session itself.
-//   - Share has the next Forward use a connection that other sessions use, too. Open gives the session
+//   - Share forwards a command over a connection that other sessions use, too. Open gives the session
 //     its own, and first waits for everything before, so the order of commands is kept.
 //   - Overlap has the masters asked about a key without waiting for earlier commands on other keys
 //     (overlap.go). Their replies come in order. Everything else waits for them first.

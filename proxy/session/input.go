@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
 
@@ -31,8 +32,9 @@ const aheadAtFirst = 32 << 10
 // ahead. Slices of unread stay valid until the next fill. It belongs to the session's task, but the loop
 // calls Received and Ended.
 type input struct {
-	budget *Budget
-	most   int64 // bytes that may be unread
+	budget  *Budget
+	decoder wire.Decoder // of the unread bytes
+	most    int64        // bytes that may be unread
 
 	from *loop.Socket // nil until begin
 	task *loop.Task
@@ -65,10 +67,11 @@ func (in *input) begin(from *loop.Socket, task *loop.Task) {
 // unread is the bytes that were read and not consumed.
 func (in *input) unread() []byte { return in.buf[in.start:in.end] }
 
-// consume drops the first n unread bytes.
-func (in *input) consume(n int) {
+// consume drops the first n unread bytes. need is the least length of the rest once its command is complete, or 0.
+func (in *input) consume(n, need int) {
 	in.start += n
 	in.consumed += int64(n)
+	in.need = need
 }
 
 // filled is the number of bytes that fill has ever returned.
@@ -137,7 +140,7 @@ func (in *input) Received(p []byte) {
 		return
 	}
 	if in.filling {
-		if p = p[in.take(p):]; len(p) == 0 && len(in.unread()) < in.need && in.end < len(in.buf) {
+		if p = p[in.take(p):]; len(p) == 0 && in.end-in.start < in.need && in.end < len(in.buf) {
 			return // the session could do nothing yet
 		}
 	}
@@ -280,7 +283,10 @@ func (in *input) giveBack() {
 	if in.borrowed == nil {
 		return
 	}
+	in.decoder.ForgetArgs()
 	in.borrowed.giveBack()
-	in.budget.Release(in.reserved)
+	if in.reserved > 0 {
+		in.budget.Release(in.reserved)
+	}
 	in.buf, in.start, in.end, in.borrowed, in.reserved = nil, 0, 0, nil, 0
 }

@@ -39,11 +39,11 @@ func TestInputTakesWhatItNeeds(t *testing.T) {
 	if string(in.unread()) != text || budget.InUse() < int64(len(text)) {
 		t.Errorf("%d bytes are unread, %d are charged", len(in.unread()), budget.InUse())
 	}
-	in.consume(10)
+	in.start += 10
 	if got := string(in.unread()); got != text[10:] {
 		t.Errorf("%d bytes are left", len(got))
 	}
-	in.consume(len(text) - 10)
+	in.start += len(text) - 10
 	if err := in.fill(); err != errNothing || budget.InUse() != 0 || in.buf != nil {
 		t.Errorf("%v, and %d bytes are charged by an empty input", err, budget.InUse())
 	}
@@ -102,7 +102,7 @@ func TestReadAhead(t *testing.T) {
 	if err := in.fill(); err != nil || string(in.unread()) != "abcd" || in.arrived() != in.filled() || budget.InUse() != 0 {
 		t.Errorf("%q %v, %d charged", in.unread(), err, budget.InUse())
 	}
-	in.consume(4)
+	in.start += 4
 	if err := in.fill(); err != io.EOF {
 		t.Errorf("the end is %v", err)
 	}

@@ -34,8 +34,7 @@ type Session struct {
 	running context.Context // until the process ends
 	client  net.Conn        // until it has begun; then nil
 	in      input
-	decoder *wire.Decoder
-	limited *config.Settings // whose limits the input and the decoder have
+	limited *config.Settings // whose limits the input has
 	out     *upstream.Writer // nil: it has not begun
 	ctx     context.Context  // ends when the client has gone
 	gone    context.CancelFunc
@@ -58,8 +57,8 @@ type Session struct {
 	silent  bool     // the client wants no replies to the current command
 
 	up        *upstream.Member // has the connections to the upstream
-	forwarded int              // commands that are not sent yet
 	blocking  atomic.Bool      // a forwarded command may wait for other clients
+	forwarded int              // commands that are not sent yet
 	shares    *config.Settings // lead to the connection that it shares, or shared last
 	dialError wire.Error       // of the last dial; "": it succeeded, or what shares its error is over
 	dialed    int64            // the bytes of the input that had come when it failed
@@ -70,8 +69,8 @@ func New(running context.Context, env *Env, id int64, client net.Conn) *Session 
 	s := &Session{Env: env, id: id, running: running, client: client, arrived: time.Now()}
 	s.local, s.remote = client.LocalAddr(), client.RemoteAddr()
 	s.in.budget, s.in.busy, s.busy.session = env.Budget, &s.busy, s
-	s.decoder = wire.NewDecoder(wire.RedisLimits)
-	s.decoder.Charge = env.Budget.charge
+	s.in.decoder = *wire.NewDecoder(wire.RedisLimits)
+	s.in.decoder.Charge = env.Budget.charge
 	s.up = upstream.NewMember(upstream.Options{
 		Owner: owner{s}, Pool: env.Upstream, Captures: func() int64 { return env.Active.Load().Limits.Bulk + SmallBuffer },
 	})
@@ -124,7 +123,7 @@ func (s *Session) HasInput() bool { return len(s.in.unread()) > 0 }
 
 // SetAuthenticated allows the longer commands of an authenticated client.
 func (s *Session) SetAuthenticated(yes bool) {
-	s.decoder.SetAuthenticated(yes)
+	s.in.decoder.SetAuthenticated(yes)
 	s.in.trusted = yes
 }
 
@@ -141,7 +140,6 @@ func (s *Session) Begin(task *loop.Task) bool {
 // adopt has the loop read the client, after the TLS handshake. It returns false if that failed.
 func (s *Session) adopt(task *loop.Task) bool {
 	s.task = task
-	s.setLimits()
 	if !s.handshakeTLS() {
 		return false
 	}
@@ -167,25 +165,15 @@ func (s *Session) Next() (cmd wire.Command, ok bool) {
 		s.send() // the upstream can begin
 		s.task.Yield()
 	}
-	if s.Ending() {
+	if s.Ending() || !s.HasInput() {
 		return cmd, false
 	}
-	cmd, n, ok, need, err := s.decoder.Next(s.in.unread())
-	s.in.consume(n)
-	s.in.need = need
+	cmd, n, ok, need, err := s.in.decoder.Next(s.in.unread())
+	s.in.consume(n, need)
 	if err != nil {
 		s.refuseBytes(err)
 	}
 	return cmd, ok && err == nil
-}
-
-// setLimits sets the present limits for all that is read from now on.
-func (s *Session) setLimits() {
-	if settings := s.Env.Active.Load(); settings != s.limited {
-		s.limited = settings
-		s.decoder.SetLimits(settings.Limits.Framing())
-		s.in.most = settings.Limits.Query
-	}
 }
 
 // refuseBytes ends the session because of bytes that are no acceptable command.
@@ -250,9 +238,14 @@ func (s *Session) ReadMore() (more, rests bool) {
 	return false, false
 }
 
-// endReading is called when the session no longer waits for the client.
+// endReading is called when the session no longer waits for the client. The present limits count for all that it
+// takes from the input now.
 func (s *Session) endReading() {
-	s.setLimits()
+	if settings := s.Env.Active.Load(); settings != s.limited {
+		s.limited = settings
+		s.in.decoder.SetLimits(settings.Limits.Framing())
+		s.in.most = settings.Limits.Query
+	}
 	s.in.endFill()
 }
 
@@ -282,7 +275,6 @@ func (s *Session) Release() {
 	s.settleAsked() // they use the session
 	s.up.Close()
 	s.in.release()
-	s.decoder.ForgetArgs()
 }
 
 // Panicked ends this session only. Its argument is recover's.

@@ -135,35 +135,43 @@ func (s *Session) dial(open func() *upstream.Failure) (failure *upstream.Failure
 	return failure
 }
 
-// Share has Forward send the command over a connection that other sessions use, too. It returns
+// Share forwards a command that has one reply over a connection that other sessions use, too. It returns
 // false if that must not or cannot be, because the session has its own connection, or the command
 // or the pipeline is too long. If there is no connection, it returns an error, and the command
 // must be answered with that. The settings are those by which the caller has judged the command.
-func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config.Settings) (yes bool, refusal wire.Error) {
-	may, isOn := s.up.MayShare(len(cmd.Raw), version) // an inline command is sent as a longer array
-	switch {
-	case !may || settings.DialUpstream == nil:
+func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config.Settings) (done bool, refusal wire.Error) {
+	may, isOn := s.up.MayShare(len(cmd.Raw), version)
+	if !may || settings.DialUpstream == nil {
 		return false, ""
-	case isOn && s.shares == settings:
-		return true, ""
 	}
-	login := &settings.Upstream
-	server := upstream.Server{Name: settings.Config.Upstream.String(), User: login.User, Password: login.Password, DB: login.DB}
-	if s.DialError() == "" && s.Settle() {
-		if joined, _ := s.up.Join(server, version, nil); joined {
-			s.shares = settings
-			return true, ""
+	if !isOn || s.shares != settings {
+		if refusal := s.join(version, settings); refusal != "" {
+			return false, refusal
 		}
 	}
-	failure := s.dial(func() (failure *upstream.Failure) {
-		_, failure = s.up.Join(server, version, settings.DialUpstream)
-		return failure
-	})
-	if failure != nil {
-		return false, failure.Reply
+	s.Forward(cmd, upstream.Expectation{Count: 1})
+	return true, ""
+}
+
+// join has the session use a shared connection of these settings. It dials if there is none.
+func (s *Session) join(version wire.Version, settings *config.Settings) (refusal wire.Error) {
+	login := &settings.Upstream
+	server := upstream.Server{Name: settings.Config.Upstream.String(), User: login.User, Password: login.Password, DB: login.DB}
+	joined := false
+	if s.DialError() == "" && s.Settle() {
+		joined, _ = s.up.Join(server, version, nil)
+	}
+	if !joined {
+		failure := s.dial(func() (failure *upstream.Failure) {
+			_, failure = s.up.Join(server, version, settings.DialUpstream)
+			return failure
+		})
+		if failure != nil {
+			return failure.Reply
+		}
 	}
 	s.shares = settings
-	return true, ""
+	return ""
 }
 
 // CloseUpstream delivers the upstream's pending replies and closes the session's own connection. It

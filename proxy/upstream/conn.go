@@ -17,16 +17,17 @@ import (
 // each reply to the member whose command it answers (feed.go). Any goroutine may call the exported
 // methods.
 type Conn struct {
-	pool    *Pool
-	sock    *loop.Socket
-	only    *Member // has the connection for itself; nil: it is one of the pool's
-	server  Server
-	stale   atomic.Bool // no member begins to use it any more
-	over    atomic.Bool // nothing can be written; changed under mu
-	ended   atomic.Bool // its members know
-	pipe    atomic.Bool // values are no longer counted
-	id      atomic.Int64
-	release func() // is called when the loop has let go of it; may be nil
+	pool       *Pool
+	sock       *loop.Socket
+	only       *Member // has the connection for itself; nil: it is one of the pool's
+	server     Server
+	mostUnsent int         // bytes that may wait to be sent before members wait
+	stale      atomic.Bool // no member begins to use it any more
+	over       atomic.Bool // nothing can be written; changed under mu
+	ended      atomic.Bool // its members know
+	pipe       atomic.Bool // values are no longer counted
+	id         atomic.Int64
+	release    func() // is called when the loop has let go of it; may be nil
 
 	mu         sync.Mutex
 	queue      queue

@@ -86,7 +86,7 @@ func (c *Conn) expect(expected ...Expectation) {
 			replies = 1
 		}
 		c.only.pending.Add(int64(replies))
-		c.queue.add(turn{of: c.only, Expectation: e})
+		c.queue.add(c.only, &e)
 	}
 	c.only.expected = nil
 }
@@ -227,7 +227,7 @@ func TestTheQueueStaysSmall(t *testing.T) {
 	m, _ := testMember(0)
 	var q queue
 	for i := range 10_000 {
-		q.add(turn{of: m, Expectation: Expectation{Count: 1, To: Destination(i % 2)}})
+		q.add(m, &Expectation{Count: 1, To: Destination(i % 2)})
 		if i >= 10 {
 			q.take()
 		}
@@ -237,7 +237,7 @@ func TestTheQueueStaysSmall(t *testing.T) {
 	}
 	q = queue{}
 	for range 10_000 {
-		q.add(turn{of: m, Expectation: Expectation{Count: 1}})
+		q.add(m, &Expectation{Count: 1})
 	}
 	if len(q.list) != 1 {
 		t.Errorf("%d entries for one pipeline", len(q.list))

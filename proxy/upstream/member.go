@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,7 +104,7 @@ func (m *Member) Open(ctx context.Context, dial Dial, login *Login) (known bool,
 	if failure != nil {
 		return false, failure
 	}
-	c := &Conn{pool: m.Pool, only: m, version: login.Version}
+	c := &Conn{pool: m.Pool, only: m, mostUnsent: mostUnsentAlone, version: login.Version}
 	c.SetID(login.id)
 	if failure := c.attach(dialled); failure != nil {
 		return false, failure
@@ -186,15 +187,7 @@ func (m *Member) Gathers() bool { return len(m.gathered) > 0 || m.long != nil }
 // MustWait tells whether Send will wait: the server takes no more now, or a long command is sent as it is.
 func (m *Member) MustWait() bool {
 	c := m.conn.Load()
-	return m.long != nil || c.sock.Waiting() > c.mostUnsent()
-}
-
-// mostUnsent is the number of bytes that may wait to be sent. While there are more, Send waits.
-func (c *Conn) mostUnsent() int {
-	if c.only != nil {
-		return mostUnsentAlone
-	}
-	return mostUnsent
+	return m.long != nil || c.sock.Waiting() > c.mostUnsent
 }
 
 // Send sends the commands in one write. It waits while the server takes no more. If the connection has
@@ -202,9 +195,11 @@ func (c *Conn) mostUnsent() int {
 // otherwise the bytes of others could come between, and each would get the replies of another.
 func (m *Member) Send() {
 	c := m.conn.Load()
-	if c.sock.Waiting() > c.mostUnsent() {
-		m.keepLess()
-		for !c.over.Load() && !m.gone.Load() && c.sock.WhenDrained(c.mostUnsent(), m.unpark) {
+	if c.sock.Waiting() > c.mostUnsent {
+		// If a server stands still, all sessions may wait for it, and a whole buffer of gathers for each would be memory
+		// without bound. The copy is no longer than the input, which counts.
+		m.gathered = slices.Clone(m.gathered)
+		for !c.over.Load() && !m.gone.Load() && c.sock.WhenDrained(c.mostUnsent, m.unpark) {
 			m.task.Park()
 		}
 	}
@@ -221,7 +216,7 @@ func (m *Member) Send() {
 		}
 		m.pending.Add(int64(replies))
 		if !over && (e.Count > 0 || e.Kind != Reply) {
-			c.queue.add(turn{of: m, Expectation: *e})
+			c.queue.add(m, e)
 		}
 	}
 	long := m.long
@@ -234,28 +229,15 @@ func (m *Member) Send() {
 	}
 	c.mu.Unlock()
 	m.expected = m.expected[:0]
-	m.giveBack()
+	if cap(m.gathered) == 2*muchGathered {
+		gathers.Put((*[2 * muchGathered]byte)(m.gathered[:2*muchGathered]))
+	}
 	m.gathered, m.long = nil, nil
 	switch {
 	case over:
 		m.fail()
 	case long != nil: // is not copied
 		c.sock.Send(m.task, long)
-	}
-}
-
-// keepLess puts the commands in a buffer of their length. If a server stands still, all sessions may wait for it, and
-// a whole buffer of gathers for each would be memory without bound. The copy is no longer than the input, which counts.
-func (m *Member) keepLess() {
-	less := append(make([]byte, 0, len(m.gathered)), m.gathered...)
-	m.giveBack()
-	m.gathered = less
-}
-
-// giveBack gives the buffer of the commands back to gathers, if it is from there.
-func (m *Member) giveBack() {
-	if cap(m.gathered) == 2*muchGathered {
-		gathers.Put((*[2 * muchGathered]byte)(m.gathered[:2*muchGathered]))
 	}
 }
 

@@ -211,7 +211,7 @@ func (p *Pool) dial(l *lane, key laneKey, dial Dial) (*Conn, *Failure) {
 	dialled, _, failure := dialAndLogIn(p.running, dial, login)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := &Conn{pool: p, server: key.Server, version: key.version, release: p.ended.Done}
+	c := &Conn{pool: p, server: key.Server, mostUnsent: mostUnsent, version: key.version, release: p.ended.Done}
 	switch {
 	case failure != nil:
 		l.failure = failure

@@ -324,7 +324,7 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 	c = other.conn.Load()
 	r.look(func() { // the watch's next look panics
 		c.full, c.delay = []*Member{nil}, mostDelay
-		c.queue.add(turn{of: other.Member})
+		c.queue.add(other.Member, &Expectation{Kind: Switch})
 	})
 	eventually(t, "the next connection has ended", c.over.Load)
 }

@@ -66,11 +66,11 @@ func (q *queue) waiting() []turn { return q.list[q.head:] }
 
 // add appends a turn. To keep the queue short, it joins it to the last one if both are plain
 // replies for the same.
-func (q *queue) add(t turn) {
+func (q *queue) add(of *Member, e *Expectation) {
 	if q.head == len(q.list) {
 		q.list, q.head = q.list[:0], 0
-	} else if last := &q.list[len(q.list)-1]; t.Kind == Reply && last.Kind == Reply && last.of == t.of && last.To == t.To {
-		last.Count += t.Count
+	} else if last := &q.list[len(q.list)-1]; e.Kind == Reply && last.Kind == Reply && last.of == of && last.To == e.To {
+		last.Count += e.Count
 		return
 	}
 	if q.head > 64 && q.head > len(q.list)/2 {
@@ -78,7 +78,7 @@ func (q *queue) add(t turn) {
 		clear(q.list[left:])
 		q.list, q.head = q.list[:left], 0
 	}
-	q.list = append(q.list, t)
+	q.list = append(q.list, turn{*e, of})
 }
 
 // take removes the first turn, if there is one.

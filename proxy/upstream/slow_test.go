@@ -93,7 +93,7 @@ const looksToEnd = int(mostDelay / watchEvery)
 // are ended at once, until nobody has delayed anybody for a while.
 func TestSlowClientsAreEndedTogether(t *testing.T) {
 	c, other := &Conn{}, quiet(1)[0]
-	c.queue.add(turn{of: other})
+	c.queue.add(other, &Expectation{Kind: Switch})
 	// stop stops reading for so many clients until the watch has looked so often. It returns how many
 	// of them are ended.
 	stop := func(looks, clients int) (ended int) {

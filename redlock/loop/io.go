@@ -126,7 +126,7 @@ func (l *Loop) attend(s *Socket) {
 func (l *Loop) tellDrained(s *Socket) {
 	s.mu.Lock()
 	var drained []func()
-	if s.waiting == 0 {
+	if s.waiting.Load() == 0 {
 		drained, s.drained = s.drained, nil
 	}
 	s.mu.Unlock()
@@ -178,9 +178,7 @@ func (l *Loop) account(s *Socket, n int) {
 		l.putBuffer(s.sending)
 		s.sending, s.sent = nil, 0
 	}
-	s.mu.Lock()
-	s.waiting -= n
-	s.mu.Unlock()
+	s.waiting.Add(-int64(n))
 }
 
 // setBlocked has the source tell when it takes more, or not.
@@ -208,7 +206,7 @@ func (l *Loop) finish(s *Socket, err error) {
 	s.sending = nil
 	s.mu.Lock()
 	s.closed = true
-	s.waiting = 0
+	s.waiting.Store(0)
 	out := s.out
 	s.out = nil
 	s.mu.Unlock()

@@ -26,12 +26,12 @@ type Socket struct {
 	paused        atomic.Bool
 	first         atomic.Bool            // it is read before others
 	like          atomic.Pointer[Socket] // brings much if this one does; nil: none
+	waiting       atomic.Int64           // bytes that the source has not taken, also those being sent
 	progress
 
 	mu        sync.Mutex
 	queued    bool     // in the loop's queue
 	out       *buffer  // was written, is not being sent; nil: nothing
-	waiting   int      // bytes that the source has not taken, also those being sent
 	drained   []func() // are called when nothing waits
 	shutWrite bool     // CloseWrite was called
 	closed    bool     // Close was called, or the connection is over
@@ -113,7 +113,7 @@ func (s *Socket) Write(p []byte) error {
 		s.out = &buffer{bytes: slices.Clone(s.out.bytes)}
 	}
 	s.out.bytes = append(s.out.bytes, p...)
-	s.waiting += len(p)
+	s.waiting.Add(int64(len(p)))
 	s.unlockAndQueue()
 	return nil
 }
@@ -144,25 +144,21 @@ func (s *Socket) lend(p []byte) (lent bool) {
 		return false
 	}
 	s.out = &buffer{bytes: p, lent: true}
-	s.waiting += len(p)
+	s.waiting.Add(int64(len(p)))
 	s.unlockAndQueue()
 	return true
 }
 
 // Waiting is the number of bytes that were not sent yet. A kernel that polls the connection may still
 // have some more.
-func (s *Socket) Waiting() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.waiting
-}
+func (s *Socket) Waiting() int { return int(s.waiting.Load()) }
 
 // WhenDrained has the loop call then, once, when nothing waits any more or the connection is over. If no more than
 // most bytes wait now, it returns false and calls nothing. then must neither lock for long nor wait.
 func (s *Socket) WhenDrained(most int, then func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting <= most {
+	if s.Waiting() <= most {
 		return false
 	}
 	s.drained = append(s.drained, then)
