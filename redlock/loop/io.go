@@ -122,22 +122,21 @@ func (l *Loop) attend(s *Socket) {
 	}
 }
 
-// tellDrained tells those who wait that nothing waits to be sent any more.
+// tellDrained tells those who wait that nothing waits to be sent any more. If one of them panics, the others are told.
 func (l *Loop) tellDrained(s *Socket) {
 	s.mu.Lock()
-	var drained []func()
-	if s.waiting.Load() == 0 {
-		drained, s.drained = s.drained, nil
-	}
-	s.mu.Unlock()
-	if len(drained) == 0 {
+	if s.waiting.Load() > 0 || len(s.drained) == 0 {
+		s.mu.Unlock()
 		return
 	}
-	l.tell(s, func() {
-		for _, then := range drained {
-			then()
-		}
-	})
+	drained := s.drained
+	s.drained, s.told = s.told, nil
+	s.mu.Unlock()
+	for _, then := range drained {
+		l.tell(s, then)
+	}
+	clear(drained)
+	s.told = drained[:0]
 }
 
 // send writes what waits. all tells whether nothing waits any more.

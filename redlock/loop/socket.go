@@ -39,18 +39,19 @@ type Socket struct {
 
 	// Only the loop uses these.
 	source      source
-	known       bool    // the source has begun
-	readable    bool    // there may be something to read
-	toTheEnd    bool    // the source told an end or an error: read until it comes
-	untold      bool    // the kernel may have told news that are lost: read until nothing comes
-	broughtMuch bool    // when it was read last
-	inReady     bool    // in one of the loop's lists of those to read
-	eof         bool    // reading is over
-	shut        bool    // the other side was told that writing is over
-	leaving     bool    // it is closed, and still sends what waits
-	over        bool    // Ended had its last call
-	sending     *buffer // nil: nothing
-	sent        int     // bytes of sending that the source has taken
+	known       bool     // the source has begun
+	readable    bool     // there may be something to read
+	toTheEnd    bool     // the source told an end or an error: read until it comes
+	untold      bool     // the kernel may have told news that are lost: read until nothing comes
+	broughtMuch bool     // when it was read last
+	inReady     bool     // in one of the loop's lists of those to read
+	eof         bool     // reading is over
+	shut        bool     // the other side was told that writing is over
+	leaving     bool     // it is closed, and still sends what waits
+	over        bool     // Ended had its last call
+	told        []func() // has the memory for drained while those that it had are called
+	sending     *buffer  // nil: nothing
+	sent        int      // bytes of sending that the source has taken
 }
 
 // A buffer is bytes to send. They go back to the loop's pool, unless they are lent.

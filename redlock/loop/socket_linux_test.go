@@ -516,3 +516,19 @@ func TestSendEndsWithTheConnection(t *testing.T) {
 		waitFor(t, ended, "the end of Send")
 	})
 }
+
+// One who panics when all is sent ends the connection, and the others who wait are told.
+func TestAPanicOfOneWhoWaitsForTheEnd(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	s, _ := l.adopt(t, "tcp", r)
+	waited := make(chan struct{})
+	l.Go(func(task *Task) {
+		defer close(waited)
+		_ = s.Write([]byte("x"))
+		s.WhenDrained(0, func() { panic("made for the test") })
+		s.AwaitDrained(task, 0)
+	})
+	waitFor(t, waited, "the other one")
+	r.untilEnded(t, ErrPanicked)
+}

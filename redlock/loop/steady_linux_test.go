@@ -23,10 +23,13 @@ func (e *echo) Ended(error) {
 	e.task.Unpark()
 }
 
+func nothing() {}
+
 func (e *echo) run(task *Task) {
 	for !e.over {
 		if len(e.input) > 0 {
 			_ = e.socket.Write(e.input)
+			e.socket.WhenDrained(0, nothing)
 			e.input = e.input[:0]
 		}
 		task.Park()
@@ -54,7 +57,7 @@ func adoptEcho(t testing.TB, l *running, ours net.Conn) *echo {
 	return e
 }
 
-// Reading, resuming a task and writing allocate nothing.
+// Reading, resuming a task, writing and being told of the end of that allocate nothing.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	l := start(t)
 	_, theirs := startEcho(t, l, "tcp")
