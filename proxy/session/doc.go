@@ -11,6 +11,20 @@
 //	s.Finish()
 //	s.Release()
 //
+// # The way of a command and of its reply
+//
+//	           the loop reads    a turn of the session's task      the end of the round
+//	client ===> loop.Socket --> input --> Next --> handler --> Forward, Send ==> loop.Socket ===> upstream
+//	                                                  |
+//	                                      replies of the proxy itself
+//	                                                  v
+//	client <=== loop.Socket <-- upstream.Writer <-- Flush
+//	                                  ^
+//	                                  '------ upstream (feed) <-- loop.Socket <=== upstream
+//
+// All sockets are of one kind, and each has one buffer of what is to be sent. A session keeps its own replies until the
+// input is used up, and its member the commands that it forwards, so that a pipeline is one write in each direction.
+//
 // # What a handler may rely on
 //
 //   - A command's bytes are valid until the next call of Next.
