@@ -21,7 +21,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/redlock"
@@ -126,7 +125,6 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Console:         p.operators,
 		Unruled:         p.unruled,
 	})
-	p.server = server.New(env, p.clients)
 	if err := reg.Register(events.Readings{
 		Masters: p.locker.Status, Upstream: p.upstreamUp, Moving: p.movingRules, Leases: p.leases.Counts,
 		Shared: p.upstream.Counts, Buffered: env.Budget.InUse,
@@ -137,7 +135,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
 	if p.web != nil {
 		p.admin = newAdminServer(reg, p.readiness, p.Reload, console.NewPage(p.operators), func() *config.Config { return p.current.Load().Config })
-		p.admin.http.ErrorLog = server.HTTPErrors(p.log)
+		p.admin.http.ErrorLog = handler.HTTPErrors(p.log)
 	}
 	if cfg.ReusePort {
 		<-starting // until then the other processes take all clients
@@ -165,7 +163,7 @@ func (p *Proxy) listen(cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	p.tlsListener = server.OverTLS(listener, func() *endpoint.TLS { return p.current.Load().TLS.Files })
+	p.tlsListener = handler.OverTLS(listener, func() *endpoint.TLS { return p.current.Load().TLS.Files })
 	return nil
 }
 

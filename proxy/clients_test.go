@@ -359,7 +359,7 @@ func TestClientListOverUnixSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.server.Welcome(accepted)
+	p.clients.Welcome(accepted)
 	_ = listener.Close()
 	conn.ask("CLIENT SETNAME me\r\n", wire.OK)
 	if fields, _ := lookAt(t, conn, "me"); fields["addr"] != path+":0" || fields["laddr"] != path+":0" {

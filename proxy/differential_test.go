@@ -234,7 +234,7 @@ func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
 		redis.Ask(t, "FLUSHALL")
 		p := startTestProxy(t, redis, []func(*testConfig){func(*testConfig) {}, sharing}[seed%2])
 		near, far := net.Pipe()
-		p.server.Welcome(far)
+		p.clients.Welcome(far)
 		client := &testClient{near, t}
 		go func() {
 			for rest := text; len(rest) > 0; {

@@ -5,7 +5,7 @@
 //
 // # A walk: SET lock:a token NX PX 30000
 //
-//  1. server/server.go: Welcome takes the connection, and handler/handler.go makes it a Handler whose task runs on the loop.
+//  1. handler/server.go: Welcome takes the connection, and handler/handler.go makes it a Handler whose task runs on the loop.
 //  2. session/input.go gets the bytes from the loop. wire/decoder.go finds the command in them (session.Next).
 //  3. handler/perform.go: perform has route/route.go find the command's keys and the rule of its lock. The first time it
 //     looks at the user, at modes of the connection and at transactions, and at the functions for single commands
@@ -31,7 +31,7 @@
 //
 // # From the socket to the reply
 //
-// Package server accepts a client and gives it a session (package session). The session reads commands
+// Package handler accepts a client and gives it a session (package session). The session reads commands
 // (package wire) and sends the replies in order. Package handler runs the session and
 // knows what each command means. It decides who answers: the proxy itself, a transaction, the lock
 // masters (package lock), both planes, or the upstream (package upstream).
@@ -72,8 +72,8 @@
 //
 // # Who owns what
 //
-// Each package says in its doc.go which goroutines it starts and who waits for them. The server waits
-// for its sessions. The Proxy waits for the server, the monitor and the locker. One event loop
+// Each package says in its doc.go which goroutines it starts and who waits for them. The handler.Service waits
+// for its sessions. The Proxy waits for that, the monitor and the locker. One event loop
 // (redlock/loop) reads and writes the connections of clients, of their upstreams and of masters,
 // and runs the sessions. The Proxy ends it last.
 //

@@ -51,7 +51,7 @@ func TestHostileBytesAreAnsweredAsByRedis(t *testing.T) {
 func (p *testProxy) exchange(t *testing.T, first, second string, hangsUp bool) []byte {
 	t.Helper()
 	near, far := socketPair(t)
-	p.server.Welcome(far)
+	p.clients.Welcome(far)
 	defer func() { _ = near.Close() }()
 	_ = near.SetDeadline(time.Now().Add(patience))
 	for _, part := range []string{first, second} {
@@ -95,7 +95,7 @@ func socketPair(t *testing.T) (near, far *net.UnixConn) {
 func TestOneByteWrites(t *testing.T) {
 	p := startTestProxy(t, nil)
 	near, far := net.Pipe() // a read gets what one write brought
-	p.server.Welcome(far)
+	p.clients.Welcome(far)
 	client := &testClient{near, t}
 	program := "*1001\r\n$6\r\nEXISTS\r\n" + strings.Repeat("$6\r\nlock:x\r\n", 1000)
 	program += strings.Repeat("*0\r\n\r\n*-1\r\n", 1000) + "PING" + strings.Repeat(" ", 60_000) + "\r\n"

@@ -92,10 +92,9 @@ type room struct {
 }
 
 var rooms = map[string]room{
-	"proxy": {floor: 9, redlock: []string{"", "resp", "loop"}},
+	"proxy": {floor: 8, redlock: []string{"", "resp", "loop"}},
 
 	"handler":  {floor: 7, redlock: []string{"", "resp", "loop"}},
-	"server":   {floor: 8, redlock: []string{"loop"}},
 	"console":  {floor: 6, redlock: []string{"", "resp", "scan"}},
 	"session":  {floor: 5, redlock: []string{"loop"}},
 	"inspect":  {floor: 5, redlock: []string{""}},

@@ -141,7 +141,7 @@ func TestAClientThatIsDisconnectedKeepsItsLock(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	_ = p.server.Shutdown(ended)
+	_ = p.clients.Shutdown(ended)
 	if client.Ping(ctx).Err() == nil {
 		t.Error("the client is still connected")
 	}

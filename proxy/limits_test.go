@@ -80,7 +80,7 @@ func TestLimitsAgreeWithRedis(t *testing.T) {
 			})
 			want := untilClosed(t, redis.Dial(t), row.program)
 			near, far := net.Pipe() // no reset can overtake the answer
-			p.server.Welcome(far)
+			p.clients.Welcome(far)
 			if got := untilClosed(t, near, row.program); got != want {
 				t.Errorf("got %.200q, Redis answers %.200q", got, want)
 			}
@@ -135,7 +135,7 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 	client := p.dial(t)
 	client.ask("*50000\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 49_999), ":0\r\n")
 	near, far := net.Pipe()
-	p.server.Welcome(far)
+	p.clients.Welcome(far)
 	if got := untilClosed(t, near, "*200000\r\n"+strings.Repeat("$1\r\nx\r\n", 200_000)); got != string(wire.ErrMemory) {
 		t.Errorf("got %q", got)
 	}
@@ -286,7 +286,7 @@ func TestUnreadTimeLimit(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.UnreadTime = 50 * time.Millisecond })
 	near, far := net.Pipe()
 	defer func() { _ = near.Close() }()
-	p.server.Welcome(far)
+	p.clients.Welcome(far)
 	_, _ = io.WriteString(near, "PING\r\n") // and nobody reads the answer
 	eventually(t, "the client is left", func() bool { return p.sessionCount() == 0 })
 	p.wantReached(t, config.LimitUnreadTime, 1)

@@ -18,7 +18,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/redlock"
 )
@@ -91,7 +90,7 @@ type stepper struct {
 
 func newStepper(b testing.TB, env *session.Env, commands *handler.Service, text string) *stepper {
 	b.Helper()
-	return &stepper{conn: dialServer(b, server.New(env, commands)), text: []byte(text)}
+	return &stepper{conn: dialServer(b, commands), text: []byte(text)}
 }
 
 // step returns when the session has answered once more.

@@ -179,7 +179,7 @@ func TestUsersChange(t *testing.T) {
 	blocked.send("BLPOP nothing 0\r\n")
 	next := config.NewAccounts(config.Auth{Users: []config.User{{Name: "alice", Password: "other", May: config.RightUpstream}}}, 0)
 	p.change(func(s *config.Settings) { s.Users = next })
-	p.server.Reloaded(p.current.Load())
+	p.clients.Reloaded(p.current.Load())
 	for _, ended := range []*testClient{removed, listens} {
 		ended.expectEnd("")
 	}

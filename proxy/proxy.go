@@ -22,7 +22,6 @@ import (
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/redlock"
@@ -67,8 +66,7 @@ type Proxy struct {
 	unruled     *unruled.Watch
 	operators   *console.Console
 	monitor     *inspect.Monitor
-	blank       bool // no master had a marker at the start
-	server      *server.Server
+	blank       bool       // no master had a marker at the start
 	loop        *loop.Loop // runs the sessions, and reads and writes all connections
 	endLoop     func()     // ends it and waits for it
 	upstream    *upstream.Pool
@@ -141,7 +139,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	failures := make(chan error, 3)
 	for _, listener := range p.listeners() {
 		running.Go(func() {
-			if err := p.server.Serve(listener); err != nil {
+			if err := p.clients.Serve(listener); err != nil {
 				failures <- fmt.Errorf("no more clients can be accepted: %w", err)
 			}
 		})
@@ -177,13 +175,13 @@ func (p *Proxy) drain(ctx context.Context) {
 	patience, cancel := context.WithTimeout(ctx, drainPatience)
 	if p.current.Load().ReusePort {
 		// The kernel gives the clients that nobody has accepted yet to the other processes.
-		p.server.StopAccepting()
+		p.clients.StopAccepting()
 		leave, cancel := context.WithTimeout(patience, leavePatience)
-		p.server.AwaitLeaving(leave)
+		p.clients.AwaitLeaving(leave)
 		cancel()
 	}
 	p.drains()
-	if err := p.server.Shutdown(patience); err != nil {
+	if err := p.clients.Shutdown(patience); err != nil {
 		p.log.Warn("drain timed out, the remaining clients were disconnected; check that they connect to another proxy")
 	}
 	cancel()
@@ -207,8 +205,8 @@ func (p *Proxy) close() {
 	p.drains()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if p.server != nil {
-		p.server.Shutdown(ended)
+	if p.clients != nil {
+		p.clients.Shutdown(ended)
 	}
 	if p.upstream != nil {
 		p.upstream.Close()

@@ -200,7 +200,7 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 		return old
 	})
 	p.scripts.SetLimits(int(next.Limits.Scripts), int(next.Limits.LockCommand))
-	p.server.Reloaded(p.current.Load())
+	p.clients.Reloaded(p.current.Load())
 	p.level.Set(next.Log.SlogLevel())
 	if p.current.Load().Router.Generation != was.Router.Generation {
 		p.log.Warn("lock rules moved keys; give every proxy the same rules before these keys can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))

@@ -50,7 +50,7 @@ func TestDrain(t *testing.T) {
 	busy.send("SET lock:slow 1 NX\r\nGET a\r\n")
 	<-p.locks.entered
 	ended := make(chan error, 1)
-	go func() { ended <- p.server.Shutdown(t.Context()) }()
+	go func() { ended <- p.clients.Shutdown(t.Context()) }()
 	idle.expectEnd("")
 	forwarding.expectEnd("")
 	eventually(t, "the busy session is told", func() bool {
@@ -100,13 +100,13 @@ func TestTheLastClientIsServed(t *testing.T) {
 	}
 	l.last <- far
 	served := make(chan error, 1)
-	go func() { served <- p.server.Serve(l) }()
+	go func() { served <- p.clients.Serve(l) }()
 	<-begun
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
-		p.server.StopAccepting()
-		p.server.AwaitLeaving(ctx)
+		p.clients.StopAccepting()
+		p.clients.AwaitLeaving(ctx)
 		close(stopped)
 	}()
 	defer func() { cancel(); <-stopped }()
@@ -135,7 +135,7 @@ func TestDrainIsCutShort(t *testing.T) {
 	eventually(t, "the client blocks", blockedClients(t, redis, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := p.server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := p.clients.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("shutdown: %v", err)
 	}
 	if n := p.sessionCount(); n != 0 {

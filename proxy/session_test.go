@@ -111,7 +111,7 @@ func TestSessionCutAnywhere(t *testing.T) {
 	for cut := range len(program) {
 		// A pipe takes a write only as it is read, so the cut is where it is.
 		near, far := net.Pipe()
-		p.server.Welcome(far)
+		p.clients.Welcome(far)
 		client := &testClient{near, t}
 		go func() {
 			_, _ = near.Write([]byte(program[:cut]))

@@ -17,7 +17,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
@@ -102,12 +101,12 @@ func newPipeliner(b testing.TB, command, reply string, pipeline int, shares bool
 		now.Config = &changed
 		return now
 	})
-	conn := dialServer(b, server.New(env, commands))
+	conn := dialServer(b, commands)
 	return &pipeliner{conn, []byte(strings.Repeat(command, pipeline)), make([]byte, pipeline*len(reply))}
 }
 
 // dialServer has a server serve a client.
-func dialServer(b testing.TB, srv *server.Server) net.Conn {
+func dialServer(b testing.TB, srv *handler.Service) net.Conn {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -170,12 +169,10 @@ func BenchmarkPerform(b *testing.B) {
 					commands.Unruled = watch
 				}
 				client := &repeater{drain: newDrain(), text: strings.Repeat(run.command, pipeline), times: b.N}
-				s := commands.NewHandler(context.Background(), client)
 				b.ReportAllocs()
 				b.ResetTimer()
-				ended := make(chan struct{})
-				s.Start(func() { close(ended) })
-				<-ended
+				commands.Welcome(client)
+				commands.AwaitLeaving(b.Context())
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pipeline), "ns/command")
 			})
 		}

@@ -21,7 +21,6 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
-	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/unruled"
 	"redlock-proxy/proxy/wire"
@@ -168,7 +167,6 @@ func (f *fakeLocks) seen() []string {
 
 type testProxy struct {
 	address string
-	server  *server.Server
 	clients *handler.Service
 	locks   *fakeLocks
 	env     *session.Env
@@ -243,13 +241,13 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 		t.Fatal(err)
 	}
 	commands = newTestService(env, setup.commandConfig)
-	p := &testProxy{address: listener.Addr().String(), server: server.New(env, commands), clients: commands, locks: locks, env: env, current: env.Active, metrics: registry}
+	p := &testProxy{address: listener.Addr().String(), clients: commands, locks: locks, env: env, current: env.Active, metrics: registry}
 	ended := make(chan error, 1)
-	go func() { ended <- p.server.Serve(listener) }()
+	go func() { ended <- p.clients.Serve(listener) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := p.server.Shutdown(ctx); err != nil {
+		if err := p.clients.Shutdown(ctx); err != nil {
 			t.Errorf("the server did not drain: %v", err)
 		}
 		if err := <-ended; err != nil {

@@ -11,8 +11,8 @@ import (
 	"redlock-proxy/integration/testca"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -42,9 +42,9 @@ func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, conf
 	}
 	p.address = listener.Addr().String()
 	ended := make(chan error, 1)
-	go func() { ended <- p.server.Serve(server.OverTLS(listener, func() *endpoint.TLS { return p.files })) }()
+	go func() { ended <- p.clients.Serve(handler.OverTLS(listener, func() *endpoint.TLS { return p.files })) }()
 	t.Cleanup(func() {
-		p.server.Shutdown(t.Context())
+		p.clients.Shutdown(t.Context())
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}

@@ -1,4 +1,4 @@
-// Package handler performs the commands of clients. A Service makes a Handler for each client. The Handler
+// Package handler accepts clients and performs their commands. A Service makes a Handler for each client. The Handler
 // runs the task of the client's session (package session): it takes one command after another from the
 // session, and answers each, or has the session forward it. It decides nothing about locks: Locks says
 // whether a lock is held.
@@ -27,12 +27,28 @@
 //   - forward.go: every other command goes to the upstream as it came, and by which connection. Package
 //     unruled looks at those that locks use.
 //
+// # Clients come and go
+//
+// Serve (server.go) may be called for several listeners. A client beyond limits.clients gets an error
+// and is closed. Every other client gets a Handler, which runs on the loop of its Env. The sweep (sweep.go) makes each
+// session check for what no other goroutine notices: an idle client, unread replies, a stuck upstream. So no session
+// needs a timer while all is well.
+//
+// Shutdown stops accepting and lets sessions finish what they have read. StopAccepting does the
+// first part alone, so that clients can leave by themselves before the second. When its context
+// ends, it cuts off the remaining sessions. It waits for all goroutines of the package.
+//
+// At the limit of open files no client can be accepted. The log says so once a minute. HTTPErrors
+// gives the HTTP server of the admin address, which meets the same limit, a log with the same pause.
+//
+// # State
+//
 // Each family has its state in a struct of its own, in its own file. What others see of a client is published
 // (publish). All else is asked of its session, by methods that any goroutine may call.
 //
 // # Goroutines
 //
-// A Handler starts no goroutine. Its session's goroutine calls it. Any goroutine may call Inspect, Reloaded and status.
+// A Service has the sweep, and a goroutine for each call of Serve. A Handler starts none. Its session's goroutine calls it. Any goroutine may call Inspect, Reloaded and status.
 // Many goroutines may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged, nor is a name that belongs to no user: it

@@ -61,16 +61,19 @@ type Service struct {
 	Config
 	env *session.Env
 	registry
+	door *door
 
 	accepted *acceptedLogins
 	refusals events.Throttle // limits log lines about logins
 }
 
-// New makes the Service of the process that env belongs to.
+// New makes the Service of the process that env belongs to, and starts the sweep. The caller must call Shutdown.
 func New(env *session.Env, cfg Config) *Service {
-	return &Service{
-		Config: cfg, env: env, accepted: newAcceptedLogins(), registry: registry{byID: map[int64]*Handler{}},
+	v := &Service{
+		Config: cfg, env: env, accepted: newAcceptedLogins(), registry: registry{byID: map[int64]*Handler{}}, door: newDoor(),
 	}
+	v.door.sweeping.Go(v.sweepUntilStopped)
+	return v
 }
 
 // timesReached is how often anybody in this process has reached the upstream.
@@ -83,7 +86,6 @@ func (v *Service) shownVersion() string { return cmp.Or(v.Version(), FallbackVer
 type Handler struct {
 	*session.Session
 	service *Service
-	over    func() // is called when the session has ended
 
 	account   atomic.Pointer[config.Account] // its user; nil: it has not logged in. Any goroutine may read it
 	login     atomic.Int32                   // loginUnknown, loginRequired or loginDone
@@ -123,9 +125,8 @@ func (v *Service) newHandler(running context.Context, id int64, client net.Conn)
 	return h
 }
 
-// Start has the loop serve the client to its end, and then call ended.
-func (h *Handler) Start(ended func()) {
-	h.over = ended
+// start has the loop serve the client to its end.
+func (h *Handler) start() {
 	if h.Env.Loop.Go(h.serve) == nil { // the process ends
 		h.release()
 	}
@@ -162,8 +163,7 @@ func (h *Handler) serve(task *loop.Task) (rests bool) {
 
 // release closes everything. The session has ended. It may be on the loop.
 func (h *Handler) release() {
-	defer h.over()
-	defer h.service.remove(h)
+	defer h.service.left(h)
 	h.Release()
 	if h.listensToMasters() || h.leases.Load() != nil {
 		h.LeaveLoop()

@@ -25,9 +25,9 @@ type registry struct {
 	byID   map[int64]*Handler
 }
 
-// NewHandler makes the Handler of a client that has connected. It owns the connection, and ends with
-// running. Start must be called. If limits.clients are connected already, the result is nil.
-func (v *Service) NewHandler(running context.Context, client net.Conn) *Handler {
+// newClient makes the Handler of a client that has connected. It owns the connection, and ends with
+// running. start must be called. If limits.clients are connected already, the result is nil.
+func (v *Service) newClient(running context.Context, client net.Conn) *Handler {
 	v.registry.mu.Lock()
 	defer v.registry.mu.Unlock()
 	if len(v.byID) >= v.env.Active.Load().Limits.Clients {
@@ -39,10 +39,13 @@ func (v *Service) NewHandler(running context.Context, client net.Conn) *Handler 
 	return h
 }
 
-func (b *registry) remove(h *Handler) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.byID, h.ID())
+// left is called when a client's session has ended.
+func (v *Service) left(h *Handler) {
+	v.registry.mu.Lock()
+	delete(v.byID, h.ID())
+	v.registry.mu.Unlock()
+	v.env.Metrics.ClientGone()
+	v.door.active.Done()
 }
 
 // find returns the client with this id, or nil.

@@ -1,4 +1,4 @@
-package server
+package handler
 
 import (
 	"time"
@@ -16,16 +16,16 @@ const (
 
 // sweepUntilStopped inspects all sessions in turn, so that none of them needs a timer or a
 // deadline while all is well.
-func (srv *Server) sweepUntilStopped() {
-	files := &fileWatch{allowed: openFilesAllowed, log: srv.env.Log}
+func (v *Service) sweepUntilStopped() {
+	files := &fileWatch{allowed: openFilesAllowed, log: v.env.Log}
 	for {
-		limits := &srv.env.Active.Load().Limits
+		limits := &v.env.Active.Load().Limits
 		select {
-		case <-srv.running.Done():
+		case <-v.door.running.Done():
 			return
 		case <-time.After(sweepPause(limits)):
 		}
-		sessions := srv.service.All()
+		sessions := v.All()
 		files.look(len(sessions), limits)
 		for _, s := range sessions {
 			s.Inspect(limits)

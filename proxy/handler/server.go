@@ -1,4 +1,4 @@
-package server
+package handler
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 )
@@ -18,10 +17,8 @@ import (
 // refusalPatience bounds the write that tells a client that there are too many.
 const refusalPatience = time.Second
 
-// A Server owns the sessions of one or more listeners. Shutdown ends it.
-type Server struct {
-	env     *session.Env
-	service *handler.Service
+// A door is how clients come in. Its mutex is never held while a session is called.
+type door struct {
 	running context.Context // the parent of every session's context
 	stop    context.CancelFunc
 
@@ -33,16 +30,10 @@ type Server struct {
 	sweeping  sync.WaitGroup
 }
 
-// New starts the sweep. service makes the Handler of each client. The caller must call Shutdown.
-func New(env *session.Env, service *handler.Service) *Server {
-	srv := &Server{
-		env:       env,
-		service:   service,
-		listeners: make(map[net.Listener]struct{}),
-	}
-	srv.running, srv.stop = context.WithCancel(context.Background())
-	srv.sweeping.Go(srv.sweepUntilStopped)
-	return srv
+func newDoor() *door {
+	d := &door{listeners: map[net.Listener]struct{}{}}
+	d.running, d.stop = context.WithCancel(context.Background())
+	return d
 }
 
 // acceptLogPause is the shortest time between two log lines about clients, or admin requests, that
@@ -51,19 +42,19 @@ const acceptLogPause = time.Minute
 
 // Serve accepts clients until StopAccepting or Shutdown closes the listener, and then returns
 // nil. If the listener is closed in another way, Serve returns the error.
-func (srv *Server) Serve(listener net.Listener) error {
-	if !srv.keep(listener) {
+func (v *Service) Serve(listener net.Listener) error {
+	if !v.door.keep(listener) {
 		return listener.Close()
 	}
-	defer srv.accepting.Done()
+	defer v.door.accepting.Done()
 	pause, failing := time.Duration(0), time.Time{}
 	for {
 		conn, err := listener.Accept()
 		switch {
 		case err == nil:
 			pause = 0
-			srv.Welcome(conn)
-		case srv.isDraining():
+			v.Welcome(conn)
+		case v.door.isDraining():
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
@@ -72,49 +63,46 @@ func (srv *Server) Serve(listener net.Listener) error {
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			if now := time.Now(); now.Sub(failing) >= acceptLogPause {
 				failing = now
-				srv.env.Log.Error("cannot accept clients; raise the limit of open files (ulimit -n, LimitNOFILE=) if too many are open", slog.Any("error", err))
+				v.env.Log.Error("cannot accept clients; raise the limit of open files (ulimit -n, LimitNOFILE=) if too many are open", slog.Any("error", err))
 			}
 			select {
 			case <-time.After(pause):
-			case <-srv.running.Done():
+			case <-v.door.running.Done():
 			}
 		}
 	}
 }
 
-func (srv *Server) keep(listener net.Listener) bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.draining {
+func (d *door) keep(listener net.Listener) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.draining {
 		return false
 	}
-	srv.listeners[listener] = struct{}{}
-	srv.accepting.Add(1)
+	d.listeners[listener] = struct{}{}
+	d.accepting.Add(1)
 	return true
 }
 
-func (srv *Server) isDraining() bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.draining
+func (d *door) isDraining() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.draining
 }
 
 // Welcome starts a session for conn, or refuses the client and closes conn. The caller must
 // not use conn any more.
-func (srv *Server) Welcome(conn net.Conn) {
-	h := srv.service.NewHandler(srv.running, conn)
+func (v *Service) Welcome(conn net.Conn) {
+	h := v.newClient(v.door.running, conn)
 	if h == nil {
-		srv.env.Metrics.LimitReached(string(config.LimitClients))
+		v.env.Metrics.LimitReached(string(config.LimitClients))
 		tellFull(conn)
 		_ = conn.Close()
 		return
 	}
-	srv.active.Add(1)
-	srv.env.Metrics.ClientConnected()
-	h.Start(func() {
-		srv.env.Metrics.ClientGone()
-		srv.active.Done()
-	})
+	v.door.active.Add(1)
+	v.env.Metrics.ClientConnected()
+	h.start()
 }
 
 // tellFull tells a client that there are too many clients. It must not delay the next
@@ -130,31 +118,31 @@ func tellFull(conn net.Conn) {
 
 // StopAccepting closes the listeners. When it returns, every client that was accepted has a
 // session, and no other client will get one. It may be called again.
-func (srv *Server) StopAccepting() {
-	srv.mu.Lock()
-	srv.draining = true
-	for listener := range srv.listeners {
+func (v *Service) StopAccepting() {
+	v.door.mu.Lock()
+	v.door.draining = true
+	for listener := range v.door.listeners {
 		_ = listener.Close()
 	}
-	srv.mu.Unlock()
-	srv.accepting.Wait()
+	v.door.mu.Unlock()
+	v.door.accepting.Wait()
 }
 
 // AwaitLeaving returns when every client has left by itself, or ctx ends. The caller has called
 // StopAccepting.
-func (srv *Server) AwaitLeaving(ctx context.Context) {
+func (v *Service) AwaitLeaving(ctx context.Context) {
 	select {
-	case <-srv.allEnded():
+	case <-v.door.allEnded():
 	case <-ctx.Done():
 	}
 }
 
 // allEnded returns a channel that is closed when all sessions have ended. No session may begin
 // any more.
-func (srv *Server) allEnded() <-chan struct{} {
+func (d *door) allEnded() <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
-		srv.active.Wait()
+		d.active.Wait()
 		close(ended)
 	}()
 	return ended
@@ -163,30 +151,30 @@ func (srv *Server) allEnded() <-chan struct{} {
 // Shutdown stops accepting and lets every session finish the commands that it has read. It
 // returns nil when all sessions have ended. If ctx ends first, Shutdown cuts off the
 // remaining sessions and returns the error of ctx. It may be called again.
-func (srv *Server) Shutdown(ctx context.Context) error {
-	srv.StopAccepting()
-	for _, s := range srv.service.All() {
+func (v *Service) Shutdown(ctx context.Context) error {
+	v.StopAccepting()
+	for _, s := range v.All() {
 		s.End(session.Draining)
 	}
-	ended := srv.allEnded()
+	ended := v.door.allEnded()
 	var err error
 	select {
 	case <-ended:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	srv.stop()
-	for _, s := range srv.service.All() {
+	v.door.stop()
+	for _, s := range v.All() {
 		s.End(session.CutOff)
 	}
 	<-ended
-	srv.sweeping.Wait()
+	v.door.sweeping.Wait()
 	return err
 }
 
 // Reloaded tells every session that a reload has replaced the settings was by now.
-func (srv *Server) Reloaded(now *config.Settings) {
-	for _, s := range srv.service.All() {
+func (v *Service) Reloaded(now *config.Settings) {
+	for _, s := range v.All() {
 		s.Reloaded(now)
 	}
 }

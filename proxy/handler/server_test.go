@@ -1,7 +1,6 @@
-package server
+package handler
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -31,12 +30,8 @@ func (l *fullListener) Close() error { return nil }
 // While no client can be accepted, the log says so once and not at every attempt. It says what to do.
 func TestClientsThatCannotBeAcceptedAreLoggedOnce(t *testing.T) {
 	log := &proxytest.Log{}
-	srv := &Server{
-		env:       &session.Env{Log: slog.New(slog.NewTextHandler(log, nil))},
-		listeners: map[net.Listener]struct{}{},
-		running:   context.Background(),
-	}
-	if err := srv.Serve(&fullListener{times: 4}); !errors.Is(err, net.ErrClosed) {
+	v := &Service{env: &session.Env{Log: slog.New(slog.NewTextHandler(log, nil))}, door: newDoor()}
+	if err := v.Serve(&fullListener{times: 4}); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
 	const line = "cannot accept clients; raise the limit of open files (ulimit -n, LimitNOFILE=) if too many are open\" error=\"accept: too many open files\""
