@@ -65,7 +65,7 @@
 //     no other master's, nor do masters of different versions agree on such types. Numbers in
 //     replies must be equal, unless they are the time that one of the run's keys has left. Only a
 //     quorum of equal votes wins, also if the run deleted: a fair lock is taken by a deletion
-//     from its queue. The effects of other votes are undone exactly (effect), deletions too.
+//     from its queue. The effects of other votes are undone exactly (effect) and once, deletions too.
 //     But a counter (a string, a hash's field, a score) is not put back behind the winners.
 //     If a quorum deleted, an equal copy is deleted, and one that drifted, as a counter can.
 //   - Copies that disagree (quorum/existence.go, mend). A key exists if a quorum holds
