@@ -266,3 +266,25 @@ func TestListenerOfAReplacedMaster(t *testing.T) {
 		}
 	})
 }
+
+// A listening connection that ends alone is a warning. One that ends with its master is none, because the master's own
+// absence is told.
+func TestTimelineAListeningConnectionThatEndsAloneIsLogged(t *testing.T) {
+	withDefects(t, nil, func(t *testing.T, w *timeline, log *lockedText) {
+		const line = "the connection that listens to a lock master had ended"
+		w.listen().Subscribe(t.Context(), "chan")
+		w.elapse(second)
+		w.play("ok ok kill ok ok")
+		w.elapse(5 * second)
+		w.masters[2].restart(true)
+		w.elapse(5 * second)
+		if strings.Contains(log.String(), line) {
+			t.Errorf("a master that was away is told:\n%s", log.String())
+		}
+		w.masters[1].endListeners()
+		w.elapse(5 * second)
+		if n := strings.Count(log.String(), line); n != 1 {
+			t.Errorf("it is in %d lines:\n%s", n, log.String())
+		}
+	})
+}

@@ -68,15 +68,18 @@ const maxHearing = 64 << 20
 // run keeps the connection open until ctx ends.
 func (r *listener) run(ctx context.Context) {
 	redial := stream.Backoff{Loop: r.hub.loop}
+	var lost error // why the last connection ended, until the next attempt; nil: there was none, or the master is away
 	for ctx.Err() == nil {
 		server := r.master.Name()
 		c, err := r.connect(ctx)
-		if err == nil {
+		if err == nil && lost != nil && !errors.Is(lost, errReplaced) {
+			r.hub.log.Warn("the connection that listens to a lock master had ended, and the master answers at once; check its client-output-buffer-limit for pubsub, and who kills clients there",
+				"master", server, "error", lost)
+		}
+		if lost = nil; err == nil {
 			began := time.Now()
 			err = r.serve(ctx, c.Conn, c.Reader, server)
-			if ctx.Err() == nil {
-				r.hub.log.Info("the connection that listens to a lock master has ended; it is dialled anew", "master", r.master.Name(), "error", err)
-			}
+			lost = err
 			if redial.AtOnce(err, time.Since(began)) {
 				r.ended(ctx, dialling)
 				continue
