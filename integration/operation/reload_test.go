@@ -179,7 +179,7 @@ func TestReloadReplacesAMaster(t *testing.T) {
 	two := c.With(rig.Options{RestartDelay: 5 * time.Second})
 	two.Masters[2], two.Masters[3] = newcomer.URL(), rig.StartServer(t, "another").URL()
 	first.Reload(t, two, "refused")
-	if !strings.Contains(first.Proc.Log.String(), "only one master can be replaced at a time") {
+	if !strings.Contains(first.Proc.Log.String(), "one lock master changes at a time") {
 		t.Errorf("the log does not say why two are too many:\n%s", first.Proc.Log.Tail(5))
 	}
 
