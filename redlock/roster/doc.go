@@ -130,7 +130,8 @@
 //     by way of another database (view.isStale).
 //   - After its start, it watches the clocks before it counts votes: others may be about to write down a jump.
 //   - Other versions. A marker of a later version is not read here, so it tells nothing of joins and TTLs
-//     (view.tellsAfter). A process that has seen one writes no markers any more. A marker of an earlier
+//     (view.tellsAfter). While a place shows one, this process writes no markers, and it writes again when that
+//     place shows a marker that it can read, or another server stands there. A marker of an earlier
 //     version that is not read any more only keeps its own master from voting.
 //
 // # Four exceptions
