@@ -289,9 +289,9 @@ func (s *Set) Prepare(db int, left <-chan struct{}) {
 				s.preparedFor(db).Store(learned)
 				return
 			}
-			wait = min(time.Until(p.Moved.Add(timeout)), time.Until(until))
+			wait = time.Until(p.Moved.Add(timeout))
 		}
-		if wait <= 0 || s.loop.Wait(wait, left, s.ctx.Done(), turned) == 0 || s.ctx.Err() != nil {
+		if wait = min(wait, time.Until(until)); wait <= 0 || s.loop.Wait(wait, left, s.ctx.Done(), turned) == 0 || s.ctx.Err() != nil {
 			return
 		}
 	}
