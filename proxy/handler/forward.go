@@ -1,8 +1,6 @@
 package handler
 
 import (
-	"time"
-
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/unruled"
@@ -127,7 +125,7 @@ func (h *Handler) noteLocking(args [][]byte, to *route.Route, script unruled.Sha
 		return
 	}
 	h.service.Unruled.See(&unruled.Command{
-		Name: to.Spec.Name, Args: args, Keys: to.Keys, DB: h.database(), Script: script, Now: time.Now().UnixNano(),
+		Name: to.Spec.Name, Args: args, Keys: to.Keys, DB: h.database(), Script: script, Now: h.Env.Loop.Now(),
 		Connection: h.ID(), Library: h.client.LibName, Watches: h.multi.watched.upstream, Ignored: h.Env.Active.Load().Config.Ignore,
 	})
 }

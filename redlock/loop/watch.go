@@ -37,6 +37,15 @@ func (w *watch) now() int64 { return int64(time.Since(processStart)) + 1 }
 
 var processStart = time.Now()
 
+// Now is a coarse time in ns, from any beginning: when the present round began. It costs no look at the clock. Any
+// goroutine may call it.
+func (l *Loop) Now() int64 {
+	if began := l.watch.began.Load(); began != 0 {
+		return began
+	}
+	return l.watch.now()
+}
+
 func (w *watch) begin() {
 	now := w.now()
 	w.began.Store(now)
