@@ -13,7 +13,7 @@ import (
 // options are what a command of the SET, GETEX and EXPIRE families says of its key, parsed as redis-server 7.0.15
 // parses it. With an error of the parser, no time is given.
 type options struct {
-	onlyAbsent  bool // NX of SET, and SETNX
+	onlyAbsent  bool // NX of SET
 	onlyPresent bool // XX of SET
 	get         bool
 	keepTTL     bool
@@ -41,10 +41,6 @@ func (c Command) options(now time.Time) (o options, refusal wire.Error) {
 	switch args, name := c.Args, c.Route.Spec.Name; name {
 	case "set":
 		refusal = o.parseSet(args, now)
-	case "setnx":
-		o.onlyAbsent = true
-	case "getset":
-		o.get = true
 	case "setex":
 		refusal = o.setTime(args[2], "EX", name, now)
 	case "psetex":
@@ -68,7 +64,7 @@ func optionOf(arg []byte) string {
 	var upper [len("KEEPTTL") + 1]byte
 	word := append(upper[:0], wire.UntilNUL(arg[:min(len(arg), len(upper))])...)
 	for i, c := range word {
-		if 'a' <= c && c <= 'z' {
+		if 'a' <= c { // above 'z' the result is no letter either
 			word[i] -= 'a' - 'A'
 		}
 	}

@@ -42,6 +42,7 @@ func TestParseSet(t *testing.T) {
 		{"PXAT 9223372036854775807", options{ttl: math.MaxInt64 - 1_700_000_000_000, unitAt: 3, timeAt: 4}, ""},
 		{"IFEQ NX", options{conditional: true}, ""},
 		{"ifdne d EXAT 1700000007 GET", options{conditional: true, get: true, ttl: 7000, unitAt: 5, timeAt: 6}, ""},
+		{"IFDEQ d", options{conditional: true}, ""},
 		{"IFEQ v NONSENSE", options{conditional: true}, ""},
 		{"IFNE v EX 0", options{conditional: true}, ""},
 
