@@ -305,7 +305,8 @@ func (r *Roster) changeable(i, masters int, now time.Time) error {
 	}
 	// rule: OneChangeAtATime: the next change waits for MaxQuarantine
 	next := r.nextChange()
-	if now.Before(next) && !r.isChanging(i, now) {
+	isChanging := r.epoch > 1 && r.member(i).Epoch == r.epoch // the operator may still be giving the new list to others
+	if now.Before(next) && !isChanging {
 		return fmt.Errorf("the lock masters were changed less than max_quarantine ago, as far as this proxy knows; the next change may come at %s", next.UTC().Format(time.RFC3339))
 	}
 	voting, needed := 0, quorum.Size(masters)
@@ -339,11 +340,6 @@ func (r *Roster) nextChange() time.Time {
 		return time.Time{}
 	}
 	return r.learned.Add(r.limits.Apart(r.limits.MaxQuarantine))
-}
-
-// isChanging tells whether the last change was at a place, and the operator may still be giving the new list to others.
-func (r *Roster) isChanging(i int, now time.Time) bool {
-	return r.epoch > 1 && r.member(i).Epoch == r.epoch && now.Before(r.nextChange())
 }
 
 // Asks tells whether a place must have streams: its server is one of the masters on record. All others may be left (Left).
