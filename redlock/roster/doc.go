@@ -131,7 +131,7 @@
 //   - After its start, it watches the clocks before it counts votes: others may be about to write down a jump.
 //   - Other versions. A marker of a later version is not read here, so it tells nothing of joins and TTLs
 //     (view.tellsAfter). While a place shows one, this process writes no markers, and it writes again when that
-//     place shows a marker that it can read, or another server stands there. A marker of an earlier
+//     place shows a marker that it can read, or a reload names another server. A marker of an earlier
 //     version that is not read any more only keeps its own master from voting.
 //
 // # Four exceptions

@@ -220,10 +220,8 @@ func (r *Roster) learnsLess(p Place, s *view, now time.Time) bool {
 		return i != p.Master && r.remembers(i, v.run) && v.asked.After(since) && !r.isGuess(v.marker)
 	})
 	// rule: NewServerQuarantined: one that joined waits as long, also if it restarts or another joins after it
-	if r.member(p.Master).Epoch > 1 && now.Before(r.nextChange()) {
-		return false
-	}
-	return r.tells(told) && r.limits.Quarantine(r.grantedBut(p.Master, now)) < s.marker.Quarantine
+	isYoung := r.member(p.Master).Epoch > 1 && now.Before(r.nextChange())
+	return !isYoung && r.tells(told) && r.limits.Quarantine(r.grantedBut(p.Master, now)) < s.marker.Quarantine
 }
 
 // covers returns the longest TTL of what a place may have forgotten. It returns false if
