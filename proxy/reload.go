@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,7 +202,11 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 	p.clients.Reloaded(p.current.Load())
 	p.level.Set(next.Log.SlogLevel())
 	if p.current.Load().Router.Generation != was.Router.Generation {
-		p.log.Warn("lock rules moved keys; give every proxy the same rules before these keys can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
+		if moving := p.movingKeys(); len(moving) > 0 {
+			p.log.Warn("lock rules moved keys; give every proxy the same rules before these keys can be used again", "moved", strings.Join(moving, "; "))
+		} else {
+			p.log.Info("the lock rules changed, and no keys move: all can be used at once")
+		}
 	}
 }
 
