@@ -195,13 +195,8 @@ func (l *Locker) ttl(r TTLRequest) Outcome {
 			n, ok := resp.ParseInteger(replies[0])
 			return expiry{n: n}, ballot.ReadAs(replies[0], ok)
 		},
-		Vote: func(e expiry) Vote { return ballot.VoteOf(e.exists()) },
-		Decide: func(answers []quorum.Answer[expiry], _ time.Duration) Verdict {
-			if _, t := pluralityOfErrors(answers); t.Agree() == Won {
-				return Won
-			}
-			return quorum.Count(answers, expiry.exists).Agree()
-		},
+		Vote:   func(e expiry) Vote { return ballot.VoteOf(e.exists()) },
+		Decide: func(answers []quorum.Answer[expiry], _ time.Duration) Verdict { return decideExpiry(answers) },
 	})
 	o := b.Outcome()
 	switch o.Verdict {
@@ -215,6 +210,20 @@ func (l *Locker) ttl(r TTLRequest) Outcome {
 		o.Number = quorumExpiry(b.Answers)
 	}
 	return o
+}
+
+// decideExpiry waits for the others if some copies end and some do not: one master may have missed what the others did,
+// and the answer would depend on who is asked first.
+func decideExpiry(answers []quorum.Answer[expiry]) Verdict {
+	if _, t := pluralityOfErrors(answers); t.Agree() == Won {
+		return Won
+	}
+	t := quorum.Count(answers, expiry.exists)
+	endless := quorum.Count(answers, func(e expiry) bool { return e.exists() && e.n == effect.NoExpiry })
+	if v := t.Agree(); v != Won || t.Pending() == 0 || endless.Granted == 0 || endless.Granted == t.Granted {
+		return v
+	}
+	return Pending
 }
 
 func pluralityOfErrors(answers []quorum.Answer[expiry]) (expiry, quorum.Tally) {
