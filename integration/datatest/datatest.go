@@ -1,7 +1,8 @@
 // Package datatest runs tests that are data: questions to pure functions, and what
 // comes out. Nothing but tests imports it.
 //
-// The files testdata/*.txt hold them: a line of "== " and a name, words that say what
+// There are two kinds. Play plays scripts: events, and below each what came of it. Run asks questions of
+// pure functions. The files testdata/*.txt hold them: a line of "== " and a name, words that say what
 // it is about, and lines of a question, an arrow and an answer:
 //
 //	== an acquire is lost as soon as enough masters have answered

@@ -1,24 +1,20 @@
 package roster
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	named "redlock-proxy/integration/fault"
 	"redlock-proxy/redlock/marker"
 )
 
-// Scripts in testdata/*.txt show what rosters do. A line is an event. The indented
-// lines below it are the output of the rosters. With -rewrite the test writes these
-// lines anew, to be reviewed as a diff.
+// Scripts in testdata/*.txt show what rosters do. The events are:
 //
 //	masters 3 [moves]    toy masters a, b, c, ...
 //	at 1.5s              the time since the script began
@@ -41,37 +37,21 @@ import (
 //	p stands             the state of the masters as it sees them
 //	p pauses             until its next line; the others go on to look for missing markers
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata print anew")
-
 func TestScripts(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txt")
-	if len(files) == 0 {
-		t.Fatal("there are no scripts")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &script{world: newWorld(1, nil), procs: map[string]*actor{}}
-			got := s.play(string(want))
-			if *rewrite {
-				err = os.WriteFile(file, []byte(got), 0o644)
-			}
-			if err != nil || got != string(want) && !*rewrite {
-				t.Errorf("%v; it prints now (go test -rewrite writes that):\n%s", err, got)
-			}
-		})
-	}
+	datatest.Play(t, "testdata/*.txt", func(t *testing.T, told *datatest.Script) {
+		s := &script{Script: told, world: newWorld(1, nil), procs: map[string]*actor{}}
+		for event := range told.Events {
+			s.do(strings.Fields(event))
+		}
+	})
 }
 
 // A script is played on toy servers that answer at once.
 type script struct {
+	*datatest.Script
 	*world
 	moves bool
 	procs map[string]*actor
-	out   strings.Builder
 }
 
 // An actor is a process of a script.
@@ -84,23 +64,6 @@ type actor struct {
 }
 
 var scriptLimits = Limits{MasterTimeout: time.Second, ClockDrift: 0.01, RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
-
-func (s *script) play(text string) string {
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, " ") {
-			continue // the output recorded in the script
-		}
-		s.out.WriteString(line)
-		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
-			s.do(words)
-		}
-	}
-	return s.out.String()
-}
-
-func (s *script) print(format string, values ...any) {
-	fmt.Fprintf(&s.out, "    "+format+"\n", values...)
-}
 
 func (s *script) time() time.Time { return worldBegan.Add(s.now) }
 
@@ -183,7 +146,7 @@ func (s *script) happens(m *toyServer, words []string) {
 		m.saved = m.texts
 		s.at[m.place] = m.promote(s.world, words[3])
 	default:
-		s.print("what is that?")
+		s.Printf("what is that?")
 	}
 }
 
@@ -230,49 +193,49 @@ func (s *script) acts(name string, words []string) {
 	case words[0] == "replaces":
 		j, err := p.r.Propose(Change{Master: place, Name: words[3], Run: s.at[place].run}, s.time())
 		if err != nil {
-			s.print("%v", err)
+			s.Printf("%v", err)
 			break
 		}
-		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
+		s.Printf("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		p.r.Step(Listed{place, Server{Name: words[3]}}, s.time())
 	case words[0] == "adds":
 		m := &toyServer{place: len(s.at), name: words[1], texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
 		m.start()
 		j, err := p.r.Propose(Change{Master: m.place, Name: m.name, Run: m.run}, s.time())
 		if err != nil {
-			s.print("%v", err)
+			s.Printf("%v", err)
 			break
 		}
-		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
+		s.Printf("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		s.at = append(s.at, m)
 		p.r.Step(Listed{m.place, Server{Name: m.name}}, s.time())
 	case words[0] == "removes":
 		j, err := p.r.Propose(Change{Master: place}, s.time())
 		if err != nil {
-			s.print("%v", err)
+			s.Printf("%v", err)
 			break
 		}
-		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
+		s.Printf("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		delete(p.servers, place)
 		p.r.Step(Disconnected{Place{place, 0}, NotConnected}, s.time())
 	case p.paused:
 		return
 	case words[0] == "stands":
 	default:
-		s.print("what is that?")
+		s.Printf("what is that?")
 	}
 	s.tells(p)
 	if words[0] == "stands" {
 		status := p.r.Status(s.time())
 		for _, m := range status.Masters {
-			s.print("%s %v%s", m.Name, m.State, s.because(m.Reason, m.Until))
+			s.Printf("%s %v%s", m.Name, m.State, s.because(m.Reason, m.Until))
 		}
 		if !status.NextChange.IsZero() {
 			tell := ""
 			if status.TellAll {
 				tell = ", and every process must have the new list"
 			}
-			s.print("%d of %d are needed; the next change may come at %v%s", status.Needed, len(status.Masters), status.NextChange.Sub(worldBegan), tell)
+			s.Printf("%d of %d are needed; the next change may come at %v%s", status.Needed, len(status.Masters), status.NextChange.Sub(worldBegan), tell)
 		}
 	}
 }
@@ -316,13 +279,13 @@ func (s *script) plans(p *actor) {
 			why = ": " + m.Reason
 		}
 		if m.Kind == EditAll {
-			s.print("writes to %s %s: epoch=%d joined=%s%s", p.r.names(m.Master), kind, m.Marker.Epoch, strings.Join(m.Marker.Joined, ","), why)
+			s.Printf("writes to %s %s: epoch=%d joined=%s%s", p.r.names(m.Master), kind, m.Marker.Epoch, strings.Join(m.Marker.Joined, ","), why)
 		} else {
-			s.print("writes to %s %s: run=%s since=%s quarantine=%v before=%v%s", p.r.names(m.Master), kind, m.Marker.Run, marker.WrittenTime(m.Marker.Since), m.Marker.Quarantine, m.Marker.Before, why)
+			s.Printf("writes to %s %s: run=%s since=%s quarantine=%v before=%v%s", p.r.names(m.Master), kind, m.Marker.Run, marker.WrittenTime(m.Marker.Since), m.Marker.Quarantine, m.Marker.Before, why)
 		}
 		server := p.servers[m.Master]
 		if server == nil || p.runs[m.Master] != server.run || !server.write(s.world, m, math.MaxInt64) {
-			s.print("which is not what is there any more")
+			s.Printf("which is not what is there any more")
 			continue
 		}
 		s.reads(p, m.Master)
@@ -335,7 +298,7 @@ func (s *script) plans(p *actor) {
 func (s *script) tells(p *actor) {
 	for _, n := range p.r.Ready().Notices {
 		if n.Standing != nil {
-			s.print("%s is %v%s", n.Standing.Name, n.Standing.State, s.because(n.Standing.Reason, n.Standing.Until))
+			s.Printf("%s is %v%s", n.Standing.Name, n.Standing.State, s.because(n.Standing.Reason, n.Standing.Until))
 			continue
 		}
 		text := n.Text
@@ -344,6 +307,6 @@ func (s *script) tells(p *actor) {
 				text += fmt.Sprintf(" %v=%v", n.Fields[i], n.Fields[i+1])
 			}
 		}
-		s.print("%s", text)
+		s.Printf("%s", text)
 	}
 }
