@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -26,7 +27,7 @@ type suite struct {
 	tests  []test // the fastest first
 }
 
-// A test is one function of a suite.
+// A test is one function of a suite, or one of the scripts that a function plays.
 type test struct {
 	name    string
 	took    time.Duration // alone
@@ -47,7 +48,10 @@ const usualPatience = 20 * time.Second
 
 // mostWork is how much processor time a test may use that runs against mutants. Those that
 // use more repeat what others ask once.
-const mostWork = 500 * time.Millisecond
+const mostWork = time.Second
+
+// fewTests is how much processor time a test may use whose subtests are not asked one by one.
+const fewTests = 100 * time.Millisecond
 
 // bound bounds a run of tests that usually take so long.
 func (j *judge) bound(usual time.Duration) time.Duration {
@@ -87,41 +91,87 @@ func (j *judge) learn(s *suite) error {
 			names = append(names, name)
 		}
 	}
-	tests := make([]test, len(names))
-	wrong := each(len(names), func(i int) (err error) {
-		for range 3 { // on a busy machine a test may fail for once
-			if tests[i], err = j.learnTest(s, names[i]); err == nil {
-				return nil
-			}
-		}
-		return err
-	})
+	tests, parts, wrong := j.learnTests(s, names)
+	if wrong == nil && len(parts) > 0 {
+		var fine []test
+		fine, _, wrong = j.learnTests(s, parts)
+		tests = append(tests, fine...)
+	}
 	slices.SortFunc(tests, func(a, b test) int { return int(a.took - b.took) })
 	s.tests = slices.DeleteFunc(tests, func(t test) bool { return t.used > mostWork && !slices.Contains(alwaysAsked, t.name) })
 	return wrong
 }
 
-func (j *judge) learnTest(s *suite, name string) (test, error) {
-	reached := filepath.Join(j.scratch, strings.ReplaceAll(s.dir, "/", "-")+"-"+name)
-	began := time.Now()
-	command := j.command(context.Background(), s, []string{chosen.ReachedVariable + "=" + reached}, "-test.run", "^"+name+"$", "-test.timeout=5m")
-	if output, err := command.CombinedOutput(); err != nil {
-		return test{}, fmt.Errorf("%s of %s fails without a mutant: %w\n%s", name, s.dir, err, output)
+// learnTests learns what these tests reach. The parts are the subtests of tests that are too much work for a mutant.
+func (j *judge) learnTests(s *suite, names []string) (tests []test, parts []string, wrong error) {
+	tests = make([]test, len(names))
+	partsOf := make([][]string, len(names))
+	wrong = each(len(names), func(i int) (err error) {
+		for range 3 { // on a busy machine a test may fail for once
+			if tests[i], partsOf[i], err = j.learnTest(s, names[i], i); err == nil {
+				return nil
+			}
+		}
+		return err
+	})
+	for i, t := range tests {
+		if t.used > fewTests && !slices.Contains(alwaysAsked, t.name) {
+			parts = append(parts, partsOf[i]...)
+		}
 	}
+	return tests, parts, wrong
+}
+
+// learnTest learns what a test reaches, and the names of its subtests that have none themselves.
+func (j *judge) learnTest(s *suite, name string, number int) (test, []string, error) {
+	reached := filepath.Join(j.scratch, fmt.Sprintf("%s-%d", strings.ReplaceAll(s.dir, "/", "-"), number))
+	began := time.Now()
+	command := j.command(context.Background(), s, []string{chosen.ReachedVariable + "=" + reached}, "-test.v", "-test.run", pattern(name), "-test.timeout=5m")
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return test{}, nil, fmt.Errorf("%s of %s fails without a mutant: %w\n%s", name, s.dir, err, output)
+	}
+	parts := subtests(string(output))
 	t := test{name: name, took: time.Since(began), reaches: map[int]bool{}}
 	t.used = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 	text, err := os.ReadFile(reached)
 	if errors.Is(err, os.ErrNotExist) {
-		return t, nil
+		return t, parts, nil
 	}
 	for _, word := range strings.Fields(string(text)) {
 		n, err := strconv.Atoi(word)
 		if err != nil {
-			return t, err
+			return t, parts, err
 		}
 		t.reaches[n] = true
 	}
-	return t, errors.Join(err, os.Remove(reached))
+	return t, parts, errors.Join(err, os.Remove(reached))
+}
+
+// subtests returns the subtests that a run has told of, without those that have subtests themselves.
+func subtests(output string) []string {
+	var names []string
+	for line := range strings.Lines(output) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "=== RUN   ")
+		if ok && strings.Contains(name, "/") {
+			names = slices.DeleteFunc(names, func(parent string) bool { return strings.HasPrefix(name, parent+"/") })
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// pattern is what the flag -test.run calls these tests.
+func pattern(names ...string) string {
+	var patterns []string
+	for _, name := range names {
+		var levels []string
+		for level := range strings.SplitSeq(name, "/") {
+			levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
+		}
+		patterns = append(patterns, strings.Join(levels, "/"))
+	}
+	return strings.Join(patterns, "|")
 }
 
 func (j *judge) command(ctx context.Context, s *suite, environment []string, args ...string) *exec.Cmd {
@@ -174,7 +224,7 @@ func (j *judge) catches(s *suite, m mutant, names []string, takes time.Duration)
 	ctx, cancel := context.WithTimeout(context.Background(), j.bound(takes)+10*time.Second)
 	defer cancel()
 	environment := []string{chosen.Variable + "=" + strconv.Itoa(m.number)}
-	output, err := j.command(ctx, s, environment, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", j.bound(takes).String()).CombinedOutput()
+	output, err := j.command(ctx, s, environment, "-test.run", pattern(names...), "-test.failfast", "-test.timeout", j.bound(takes).String()).CombinedOutput()
 	if err == nil {
 		return ""
 	}

@@ -13,8 +13,8 @@
 //
 // It runs in the root of the repository. All mutants are compiled into one test binary for
 // each package (package chosen), and an environment variable picks one. First each test
-// runs alone and tells which mutants it reaches. Then each mutant meets the tests that
-// reach it, the fastest first, until one fails.
+// runs alone and tells which mutants it reaches; the scripts of a test that plays many count as
+// tests. Then each mutant meets the tests that reach it, the fastest first, until one fails.
 package main
 
 import (
