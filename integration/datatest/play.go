@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -126,7 +127,7 @@ func (s *Script) Printf(format string, values ...any) {
 
 // changes shows two texts as one. Lines of the first alone begin with -, those of the second alone with +.
 func changes(want, got string) string {
-	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
+	a, b := slices.Collect(strings.Lines(want)), slices.Collect(strings.Lines(got))
 	// same[i][j] is the length of the longest common list of lines of a[i:] and b[j:].
 	same := make([][]int, len(a)+1)
 	for i := range same {
