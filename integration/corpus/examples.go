@@ -13,12 +13,6 @@ import (
 	"redlock-proxy/integration/rig"
 )
 
-// An example is the words after the command's name. K, K2 and K3 become lock keys of this
-// example alone. An example runs once for every state below. Before it runs, K and K2 are
-// put into that state. K3 never exists. A text with ";" is a small scenario of its own
-// and starts without any key.
-type exampleLines map[string][]string
-
 var keyStates = []struct {
 	name  string
 	setup []string // runs on K, and the same on K2
@@ -57,13 +51,13 @@ var notOnState = map[string]string{
 func Examples(t *testing.T, server *rig.Server) []Scenario {
 	t.Helper()
 	all := exampleLines{}
-	for _, family := range []exampleLines{stringExamples, keyExamples, listExamples, setExamples, hashExamples,
-		sortedSetExamples, streamExamples, geoExamples, scriptExamples} {
-		for name, lines := range family {
-			if _, twice := all[name]; twice {
-				t.Errorf("two families have examples of %s", name)
-			}
-			all[name] = lines
+	files, err := texts.ReadDir("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if file.Name() != newerFile {
+			all.addFile(file.Name())
 		}
 	}
 	keyed := keyedCommands(t, server)
@@ -85,6 +79,27 @@ func Examples(t *testing.T, server *rig.Server) []Scenario {
 			out = append(out, exampleScenario(name, text)...)
 		}
 		out = append(out, arityScenario(name, keyed[name].arity))
+	}
+	return filled(out, placeholders(t, server))
+}
+
+// newerFile has examples of the commands and options of Valkey 9.
+const newerFile = "newer.txt"
+
+// NewerExamples is Examples for the file of newer commands. All of them must be known to the server.
+func NewerExamples(t *testing.T, server *rig.Server) []Scenario {
+	t.Helper()
+	newer := exampleLines{}
+	newer.addFile(newerFile)
+	keyed := keyedCommands(t, server)
+	var out []Scenario
+	for _, name := range slices.Sorted(maps.Keys(newer)) {
+		if _, ok := keyed[name]; !ok {
+			t.Errorf("the server has no keyed command %s", name)
+		}
+		for _, text := range newer[name] {
+			out = append(out, exampleScenario(name, text)...)
+		}
 	}
 	return filled(out, placeholders(t, server))
 }

@@ -3,7 +3,6 @@ package corpus
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"redlock-proxy/integration/rig"
@@ -32,29 +31,6 @@ func cmd(args ...string) step { return step{args: args} }
 
 // line makes a step from a line, which Words splits.
 func line(text string) step { return step{args: Words(text)} }
-
-func eval(text string, keys []string, argv ...string) step {
-	return cmd(slices.Concat([]string{"EVAL", text, strconv.Itoa(len(keys))}, keys, argv)...)
-}
-
-func evalsha(text string, keys []string, argv ...string) step {
-	return cmd(slices.Concat([]string{"EVALSHA", rig.SHA1(text), strconv.Itoa(len(keys))}, keys, argv)...)
-}
-
-// Words splits a text at spaces. A word in double quotes may contain spaces.
-func Words(text string) []string {
-	var out []string
-	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
-		var word string
-		if rest, quoted := strings.CutPrefix(text, `"`); quoted {
-			word, text, _ = strings.Cut(rest, `"`)
-		} else {
-			word, text, _ = strings.Cut(text, " ")
-		}
-		out = append(out, word)
-	}
-	return out
-}
 
 // numbered returns the scenario with "{n}" replaced by n.
 func (s Scenario) numbered(n string) Scenario {
