@@ -3,7 +3,7 @@
 // exchange raw bytes. Only tests import it.
 //
 //	main.go     the programs that a room needs, and the binary, built once per machine
-//	change.go   the binary with one change
+//	change.go   the binary with a change; step.go has one whose wall clock steps
 //	server.go   a redis-server that can be paused, killed and restarted empty
 //	proxy.go    the proxy's configuration, its start, readiness and clean stop
 //	observe.go  the proxy's metrics and master states; reloads
