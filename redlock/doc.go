@@ -96,43 +96,39 @@
 //
 // The rules come from "Distributed Locks with Redis" (redis.io). The objections come from
 // https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html and from
-// people who run Redis. Each test fails without its rule. The
-// program integration/mutants changes the rules one by one and shows that.
+// people who run Redis. Each test fails without its rule: acquire.txt and so on are scripts
+// in testdata/timelines, which TestTimelines plays. The program integration/mutants changes the rules one by one and shows that.
 //
 //   - "It gets the current time in milliseconds": the monotonic clock, read before the
 //     first byte is queued (ballot/box.go).
 //   - "It tries to acquire the lock in all the N instances [...] using the same key name
 //     and random value": at the same moment, as the text recommends under "Retry on
 //     failure", not in sequence. Each master has one ordered connection. Shown by
-//     TestTimelineAcquireAsksAllMastersAtTheSameMoment.
+//     acquire.txt.
 //   - "A timeout which is small compared to the total lock auto-release time":
 //     Config.MasterTimeout ends the ballot, never the stream. So a late grant is still
-//     read, and undone if necessary. Shown by TestTimelineAHungMasterSlowsNobody,
+//     read, and undone if necessary. Shown by acquire.txt,
 //     TestPausedMasterDelaysNobody.
 //   - "If and only if the client was able to acquire the lock in the majority of the
 //     instances, and the total time elapsed [...] is less than lock validity time":
 //     quorum.Tally.Acquire. TTL - elapsed - 1 % - 2 ms must be above zero when the verdict
-//     is given (ballot.Box.Validity). Shown by TestTimelineMajorityWins,
-//     TestTimelineValidityIsTTLMinusElapsedMinusDrift, TestGrantsSlowerThanTheTTL.
+//     is given (ballot.Box.Validity). Shown by acquire.txt,
+//     TestGrantsSlowerThanTheTTL.
 //   - "If the client failed to acquire the lock for some reason, it will try to unlock
 //     all the instances": by value, on each that granted or may have (acquire.go,
 //     takeBack), queued before the client hears the verdict. A master that refused is left
 //     alone, because there a constant value would release another holder. Shown by
-//     TestTimelineAFailedAcquireUnlocksEverywhere, TestLateGrantsAreUndone. What
+//     acquire.txt, TestLateGrantsAreUndone. What
 //     remains: a possible grant of a value of less than 16 bytes is left to its TTL.
 //   - "Retry after a random delay in order to try to desynchronize": if votes were split.
 //     Clients of one proxy take turns and never split them. If somebody simply holds the
 //     lock, the client's own retry loop decides. Shown by
-//     TestTimelineASplitVoteIsRetriedAfterARandomDelay,
-//     TestTimelineAcquiresOfOneKeyTakeTurns.
+//     acquire.txt and TestTimelineAcquiresOfOneKeyTakeTurns.
 //   - "Releasing the lock is simple": by value only, also for a plain DEL (release.go).
 //     Masters that were away get the release when they are back. Shown by
-//     TestTimelineNoMasterIsEverToldABareDEL,
-//     TestTimelineAReleaseSparesAClientThatIsJustAcquiring. What remains: a client that
-//     sends DEL deletes whoever's lock it is, as on one Redis.
+//     release.txt. What remains: a client that sends DEL deletes whoever's lock it is, as on one Redis.
 //   - "Extending the lock": only with a majority and validity left. A changed TTL is
-//     never undone (extend.go). Shown by TestTimelineAnExtensionNeedsValidity,
-//     TestTimelineAChangedTTLIsNeverUndone.
+//     never undone (extend.go). Shown by extend.txt.
 //   - "Delayed restarts": enforced. A master that may have forgotten does not vote until
 //     every lock has ended. Shown by
 //     TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded, TestCampaign. What

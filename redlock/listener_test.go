@@ -14,6 +14,7 @@ import (
 // A listenerLog is a subscriber that records what it hears.
 type listenerLog struct {
 	*notify.Subscriber
+	name  string
 	w     *timeline
 	words []string
 }
@@ -24,6 +25,45 @@ func (w *timeline) listen() *listenerLog {
 		x.words = append(x.words, eventWord(e))
 	})
 	return x
+}
+
+// listenTo makes a subscriber of a process.
+func (w *timeline) listenTo(l *Locker, name string) *listenerLog {
+	x := &listenerLog{w: w, name: name}
+	x.Subscriber = l.Subscriber(func(e notify.Event) { x.words = append(x.words, eventWord(e)) })
+	return x
+}
+
+// bySubscriber plays what a subscriber does. It waits for the masters like a client.
+func (s *stage) bySubscriber(x *listenerLog, words []string) string {
+	r := s.request(words)
+	began := time.Now()
+	switch names := r.words[1:]; r.words[0] {
+	case "SUBSCRIBE":
+		x.Subscribe(r.ctx, names...)
+	case "PSUBSCRIBE":
+		x.PSubscribe(r.ctx, names...)
+	case "UNSUBSCRIBE":
+		x.Unsubscribe(names...)
+	case "PUNSUBSCRIBE":
+		x.PUnsubscribe(names...)
+	case "tracks":
+		x.Track(r.ctx, names...)
+	case "tracks-prefix":
+		x.TrackPrefix(r.ctx, strings.Join(names, ""))
+	case "untracks":
+		x.Untrack(names...)
+	case "untracks-prefix":
+		x.UntrackPrefix(names[0])
+	case "closes":
+		x.Close()
+	default:
+		s.t.Fatalf("no subscriber does %q", words)
+	}
+	if took := time.Since(began); took > 0 {
+		return fmt.Sprintf("after %v\n", took)
+	}
+	return ""
 }
 
 func eventWord(e notify.Event) string {

@@ -83,19 +83,20 @@ func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testin
 func inWorld(t *testing.T, masters int, test func(t *testing.T, w *timeline)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &timeline{t: t, World: sim.NewWorld(1)}
-		w.loop = w.Loop(slog.New(slog.DiscardHandler))
-		for i := range masters {
-			m := newFakeMaster(fmt.Sprintf("m%d", i+1))
-			m.watch = w.note
-			w.masters = append(w.masters, m)
-		}
+		w := newTimeline(t)
+		w.addMasters(masters)
 		defer w.Close()
 		w.Run(func() {
 			defer w.end()
 			test(t, w)
 		})
 	})
+}
+
+func newTimeline(t *testing.T) *timeline {
+	w := &timeline{t: t, World: sim.NewWorld(1)}
+	w.loop = w.Loop(slog.New(slog.DiscardHandler))
+	return w
 }
 
 // sleep lets d pass.

@@ -103,15 +103,15 @@ func TestEachRuleHasItsHistory(t *testing.T) {
 	}
 }
 
-// shown are the histories as the program meets them: scripts of the roster, timelines and other tests. Each
-// fails if the code does not keep the rule.
+// shown are the histories as the program meets them: scripts of the roster, timelines (the file and how the title begins)
+// and other tests. Each fails if the code does not keep the rule.
 var shown = map[string][]string{
-	"MajorityNeeded":          {"TestTimelineMajorityWins", "TestTwoQuorumsShareAMaster"},
-	"ValidityChecked":         {"TestTimelineValidityIsTTLMinusElapsedMinusDrift", "TestValidityCountsFromTheVerdict"},
+	"MajorityNeeded":          {`acquire/"If and only if the client was able to acquire the lock in the majority of the instances"`, "TestTwoQuorumsShareAMaster"},
+	"ValidityChecked":         {`acquire/"The total time elapsed is less than lock validity time"`, "TestValidityCountsFromTheVerdict"},
 	"UndoOrdered":             {"TestTimelineAnUndoFollowsItsAcquireOnTheSameStream", "TestTimelineTheSuccessorKillsItsPredecessorFirst", "TestTimelineDebtsComeBeforeNewCalls"},
-	"CompareOnRelease":        {"TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds", "TestTimelineNoMasterIsEverToldABareDEL"},
-	"CompareOnRenewal":        {"TestTimelineARenewalChangesOnlyTheHoldersLock"},
-	"RenewalNeverShortens":    {"TestTimelineARenewalNeverShortensALock"},
+	"CompareOnRelease":        {`release/"Releasing the lock is simple"`, "release/No master is ever told a bare DEL"},
+	"CompareOnRenewal":        {"extend/A renewal changes only the holder's lock"},
+	"RenewalNeverShortens":    {"extend/A renewal never shortens a lock"},
 	"MarkerChecked":           {"TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded", "flush.txt"},
 	"CheckedInBatch":          {"TestTimelineAFlushIsNoticedByTheVeryNextBatch"},
 	"RunIdChecked":            {"restart.txt", "TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote"},
@@ -165,6 +165,10 @@ func TestEachRuleIsShown(t *testing.T) {
 		for _, name := range shown[rule] {
 			if strings.HasSuffix(name, ".txt") {
 				read(t, "../roster/testdata/"+name)
+			} else if timelines, title, ok := strings.Cut(name, "/"); ok {
+				if !strings.Contains(read(t, "../testdata/timelines/"+timelines+".txt"), "\n== "+title) {
+					t.Errorf("%s: there is no timeline %s", rule, name)
+				}
 			} else if !strings.Contains(tests.String(), "\nfunc "+name+"(t ") {
 				t.Errorf("%s: there is no test %s", rule, name)
 			}

@@ -1,0 +1,226 @@
+package redlock
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"redlock-proxy/redlock/heal"
+	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/roster"
+)
+
+// answer tells what a script asks about, because it is not told by itself.
+func (s *stage) answer(question string, words []string) (answer string, isQuestion bool) {
+	switch question {
+	case "heard": // what masters were told since the last heard; "heard SET in full": when, and with which arguments
+		return s.heard(words), true
+	case "ttls":
+		return s.ttls(), true
+	case "records": // the masters' markers
+		return s.records(), true
+	case "status": // of a process
+		return s.status(words[0]), true
+	case "told": // to the Observer since the last told: votes, states or copies
+		return s.observer.text(words[0]), true
+	case "logged":
+		return s.observer.logged(), true
+	case "dialled": // by a process
+		return s.dialled(s.process(words[0])), true
+	case "listening":
+		return s.listening(), true
+	}
+	return "", false
+}
+
+// heardSince returns the commands that a master got, by name. Our own scripts go by file name.
+func (w *timeline) heardSince(master string, from int) []string {
+	var words []string
+	for _, x := range w.log[from:] {
+		name := string(x.args[0])
+		if x.master != master || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.args[1]) == "ID" {
+			continue
+		}
+		if name == "EVAL" && scriptNames[string(x.args[1])] != "" {
+			name = scriptNames[string(x.args[1])]
+		}
+		if name == "CLIENT" {
+			name += " " + string(x.args[1])
+		}
+		words = append(words, name)
+	}
+	return words
+}
+
+// byMaster tells something of each master, and of those once of which the same is to be told.
+func (s *stage) byMaster(tell func(m *fakeMaster) string) string {
+	var texts, names []string
+	for _, m := range s.masters {
+		text := tell(m)
+		i := slices.Index(texts, text)
+		if i < 0 {
+			texts, names = append(texts, text), append(names, m.name)
+			continue
+		}
+		names[i] += " " + m.name
+	}
+	var out strings.Builder
+	for i, text := range texts {
+		fmt.Fprintf(&out, "%s: %s\n", names[i], text)
+	}
+	return out.String()
+}
+
+func (s *stage) heard(words []string) string {
+	defer func() { s.heardTo, s.heardAt = len(s.log), time.Now() }()
+	if len(words) > 0 {
+		return s.heardInFull(words[0])
+	}
+	return s.byMaster(func(m *fakeMaster) string {
+		// The Mender's looks at copies change nothing.
+		const look = "WATCH, bound.lua, MULTI, PTTL, DUMP, DUMP, PTTL, EXEC"
+		heard := strings.ReplaceAll(", "+strings.Join(s.heardSince(m.name, s.heardTo), ", "), ", "+look, "")
+		if heard = strings.TrimPrefix(heard, ", "); heard == "" {
+			return "nothing"
+		}
+		return heard
+	})
+}
+
+func (s *stage) heardInFull(name string) string {
+	var texts []string
+	names := map[string][]string{}
+	for _, x := range s.log[s.heardTo:] {
+		if string(x.args[0]) != name {
+			continue
+		}
+		text := fmt.Sprintf("after %v: %s", x.at.Sub(s.heardAt), readable(summary(x.args)))
+		if names[text] == nil {
+			texts = append(texts, text)
+		}
+		names[text] = append(names[text], x.master)
+	}
+	var out strings.Builder
+	for _, text := range texts {
+		slices.Sort(names[text])
+		fmt.Fprintf(&out, "%s, %s\n", strings.Join(names[text], " "), text)
+	}
+	return out.String()
+}
+
+func (s *stage) ttls() string {
+	var words []string
+	for _, m := range s.masters {
+		words = append(words, lively(m.ttl(key)))
+	}
+	return strings.Join(words, " ") + "\n"
+}
+
+func (s *stage) records() string {
+	return s.byMaster(func(m *fakeMaster) string {
+		text := m.value(marker.Key)
+		mark, ok := marker.Parse(text)
+		if !ok {
+			return text
+		}
+		words := fmt.Sprintf("longest %v", mark.Granted())
+		if mark.Since != 0 {
+			words += fmt.Sprintf(", quarantine %v", mark.Quarantine)
+		}
+		if _, token := marker.CutToken(text); token != 0 {
+			words += fmt.Sprintf(", token %d", token)
+		}
+		return words
+	})
+}
+
+func (s *stage) status(name string) string {
+	status := s.process(name).Status()
+	text := fmt.Sprintf("epoch %d", status.Epoch)
+	if status.Reason != "" {
+		text += ", no set: " + status.Reason
+	}
+	in := func(at time.Time) string { return time.Until(at).Round(time.Millisecond).String() }
+	if !status.NewUntil.IsZero() {
+		text += ", new until in " + in(status.NewUntil)
+	}
+	if !status.NextChange.IsZero() {
+		text += ", next change in " + in(status.NextChange)
+	}
+	for _, m := range slices.Concat(status.Masters, status.Others) {
+		text += fmt.Sprintf("\n%s %s", m.Name, m.State)
+		if m.Reason != "" {
+			text += ": " + readable(m.Reason)
+		}
+		if !m.Until.IsZero() {
+			text += ", until in " + in(m.Until)
+		}
+	}
+	return text + "\n"
+}
+
+// dialled tells how often a process has dialled its masters since it was asked.
+func (s *stage) dialled(p *process) string {
+	var out []string
+	for _, m := range s.masters {
+		out = append(out, fmt.Sprint(p.links[m.name].dialled))
+		p.links[m.name].dialled = 0
+	}
+	return strings.Join(out, " ") + "\n"
+}
+
+// listening tells which channels the masters tell of.
+func (s *stage) listening() string {
+	s.Settle()
+	return s.byMaster((*fakeMaster).listening)
+}
+
+// A recorder is the Observer and the log of all processes.
+type recorder struct {
+	nobody
+	votes, states, copies map[string]int
+	passes                int
+	log                   lockedText
+	logTo                 int
+}
+
+func newRecorder() *recorder {
+	return &recorder{votes: map[string]int{}, states: map[string]int{}, copies: map[string]int{}}
+}
+
+func (r *recorder) Voted(master string, vote Vote, _ time.Duration, _ time.Time) {
+	r.votes[master+" "+vote.String()]++
+}
+func (r *recorder) Undone(master string)                { r.votes[master+" undone"]++ }
+func (r *recorder) Standing(m roster.MasterStatus)      { r.states[m.Name+" "+m.State.String()]++ }
+func (r *recorder) Healed(master string, did heal.Deed) { r.copies[master+" "+did.String()]++ }
+func (r *recorder) HealPassed(_ time.Time, complete bool) {
+	if complete {
+		r.passes++
+	}
+}
+
+// text tells what was recorded of votes, states or copies since it was asked.
+func (r *recorder) text(of string) string {
+	counts := map[string]map[string]int{"votes": r.votes, "states": r.states, "copies": r.copies}[of]
+	var words []string
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		words = append(words, fmt.Sprintf("%s %d", what, counts[what]))
+	}
+	clear(counts)
+	if len(words) == 0 {
+		return "nothing\n"
+	}
+	return strings.Join(words, ", ") + "\n"
+}
+
+func (r *recorder) logged() string {
+	text := r.log.String()
+	defer func() { r.logTo = len(text) }()
+	if text = text[r.logTo:]; text == "" {
+		return "nothing\n"
+	}
+	return text
+}
