@@ -11,9 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/route"
 )
 
 // parseConfig is parse without flags.
@@ -51,72 +48,6 @@ func TestLoadWithoutAFile(t *testing.T) {
 	if _, err = Load(missing, Flags{}); err == nil || !strings.Contains(err.Error(), missing) {
 		t.Errorf("a named file that is missing gave %v", err)
 	}
-}
-
-const goodValues = `
-listen: unix:/run/proxy.sock
-admin: ""
-upstream: rediss://app:p%40ss@Redis.Example:7000/3
-masters:
-  - redis://10.0.0.1
-  - redis://:pw@[::1]:7001
-  - unix:///run/redis.sock
-locks:
-  - {match: "a*", db: 0, default_ttl: 90s, wait: 1500ms, companions: ["b*", c]}
-  - {match: "a*", renew: 10m, on_disconnect: release}
-  - {match: "d*", on_disconnect: keep}
-master_timeout: 1.5s
-retry: {count: 0, delay: 0}
-clock_drift: 0
-restart_delay: 1m
-max_quarantine: 1h
-heal: {every: 1m, rate: 5, size: 64kb}
-auth: {password: 0123}
-limits: {clients: 5, bulk: 64M, idle: 5m}
-log: {level: debug, format: json}
-unix_permissions: 0770
-upstream_connections: own
-ignore: ["e*"]
-`
-
-func TestConfigValues(t *testing.T) {
-	cfg, err := parseConfig("f", []byte(goodValues))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &Config{
-		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770, AdminHosts: []string{},
-		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Wait: 1500 * time.Millisecond, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB, Renew: 10 * time.Minute, Release: true}, {Match: "d*", DB: route.AnyDB}},
-		Ignore:        []string{"e*"},
-		MasterTimeout: 1500 * time.Millisecond,
-		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
-		Heal: Heal{Every: time.Minute, Rate: 5, Size: 64 << 10},
-		Auth: Auth{Password: "0123", May: RightBoth}, AuthCache: 5 * time.Minute,
-		UpstreamConnections: ConnectionsOwn,
-		Limits:              Demo().Limits,
-		Log:                 Log{Level: "debug", Format: "json"},
-	}
-	want.Limits.Clients, want.Limits.Bulk, want.Limits.Idle = 5, 64_000_000, 5*time.Minute
-	upstream, masters := cfg.Upstream.Server, cfg.Masters.Servers
-	if cfg.places["masters[2]"] != 8 || cfg.places["retry.delay"] != 14 {
-		t.Errorf("the keys stand in lines %v", cfg.places)
-	}
-	cfg.Upstream, cfg.Masters, cfg.places = Upstream{}, Masters{}, nil
-	if !reflect.DeepEqual(cfg, want) {
-		t.Errorf("got  %+v\nwant %+v", cfg, want)
-	}
-	if upstream.Name != "Redis.Example:7000" || upstream.Username != "app" || upstream.Password != "p@ss" ||
-		upstream.DB != 3 || upstream.TLS == nil || upstream.TLS.Options().ServerName != "Redis.Example" {
-		t.Errorf("upstream is %#v with TLS %v", endpointFields(upstream), upstream.TLS)
-	}
-	got := fmt.Sprint(endpointFields(masters[0]), endpointFields(masters[1]), endpointFields(masters[2]))
-	if got != "[10.0.0.1:6379 tcp 10.0.0.1:6379  ] [[::1]:7001 tcp [::1]:7001  pw] [/run/redis.sock unix /run/redis.sock  ]" {
-		t.Errorf("masters are %s", got)
-	}
-}
-
-func endpointFields(e endpoint.Endpoint) []string {
-	return []string{e.Name, e.Network, e.Address, e.Username, string(e.Password)}
 }
 
 // No way of printing a configuration shows a password.
@@ -173,32 +104,17 @@ func FuzzConfigValues(f *testing.F) {
 	})
 }
 
-// -learn is locks: learn, whatever the file says, and it needs no masters.
-func TestLearning(t *testing.T) {
-	for text, learn := range map[string]bool{
-		"upstream: redis://h\nlocks: learn\n":                       false,
-		"upstream: redis://h\nmasters: [redis://m]\nlocks: learn\n": false,
-		"upstream: redis://h\nlocks:\n  - match: a\n":               true,
-		"upstream: redis://h\n":                                     true,
-	} {
-		cfg, err := parse("f", []byte(text), Flags{Learn: learn})
-		if err != nil || !cfg.Learns() || len(cfg.EmbeddedServers()) > 0 {
-			t.Errorf("%q, %v: %v, %v", text, learn, cfg, err)
+// A duration in the log says its unit, in JSON too, where it would be a number
+// of nanoseconds.
+func TestDurationsInTheLogHaveUnits(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		cfg := Demo()
+		cfg.Log.Format = format
+		var out bytes.Buffer
+		log, _ := NewLogger(cfg, &out)
+		log.Info("x", "took", 1500*time.Microsecond, slog.Group("inner", "pause", time.Second))
+		if text := out.String(); !strings.Contains(text, "1.5ms") || !strings.Contains(text, "1s") {
+			t.Errorf("%s: %s", format, text)
 		}
-	}
-	if cfg, err := parseConfig("f", []byte("upstream: redis://h\nmasters: embedded\n")); err != nil || cfg.Learns() {
-		t.Errorf("the default learns, %v", err)
-	}
-}
-
-// -admin takes the place of the file's admin, and is checked like that.
-func TestAdminFlag(t *testing.T) {
-	const text = "upstream: none\nmasters: embedded\nlisten: 127.0.0.1:6380\nadmin: 127.0.0.1:6380\n"
-	cfg, err := parse("f", []byte(text), Flags{Admin: "127.0.0.1:9381"})
-	if err != nil || cfg.Admin != "127.0.0.1:9381" || cfg.AdminFlag != cfg.Admin {
-		t.Errorf("got %+v, %v", cfg, err)
-	}
-	if _, err := parse("f", []byte(text), Flags{Admin: ":6380"}); err == nil || !strings.Contains(err.Error(), "admin: :6380 is the listen address") {
-		t.Errorf("the listen address: %v", err)
 	}
 }

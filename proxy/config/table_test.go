@@ -1,7 +1,6 @@
 package config
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -9,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/proxy/route"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write deploy/config.schema.json and the handbook's table of settings anew")
 
 const (
 	configFile   = "../../config.yaml"
@@ -76,14 +74,7 @@ func TestShowsWhatTheFileSays(t *testing.T) {
 			t.Errorf("%s: %s is shown as %s", s.name, s.initial, got)
 		}
 	}
-	c, err := parseConfig("f", []byte("upstream: none\nmasters: [redis://a, redis://b, redis://c]\nlocks: [match: a, match: b]\nretry: {count: 4}\nreuse_port: yes"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(c.Show(false)); got != `[{reuse_port yes} {upstream none} {masters a:6379, b:6379, c:6379 (quorum 2)} {locks[0] "a"} {locks[1] "b"} {retry.count 4}]` {
-		t.Errorf("what is not as without a file is shown as %s", got)
-	}
-	if all := c.Show(true); len(all) != len(demo.settings())+1 || all[0] != (Shown{"listen", "127.0.0.1:6380"}) {
+	if all := demo.Show(true); len(all) != len(demo.settings()) || all[0] != (Shown{"listen", "127.0.0.1:6380"}) {
 		t.Errorf("all settings are %v", all)
 	}
 }
@@ -134,7 +125,7 @@ func golden(t *testing.T, file, is, should string) {
 	if is == should {
 		return
 	}
-	if !*rewrite {
+	if !datatest.Rewriting() {
 		t.Errorf("%s is not what the table of settings makes it; write it with: go test ./proxy/config -rewrite", file)
 		return
 	}
@@ -146,32 +137,8 @@ func golden(t *testing.T, file, is, should string) {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil && !*rewrite {
+	if err != nil && !datatest.Rewriting() {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// A mistyped key is answered with the one that was meant.
-func TestDidYouMean(t *testing.T) {
-	for line, want := range map[string]string{
-		"lisen: 1":                         `"lisen" is not known here; did you mean listen? allowed: listen, `,
-		"max-quarantine: 1h":               "; did you mean max_quarantine? allowed",
-		"masterTimeout: 1s":                "; did you mean master_timeout? allowed",
-		"lock: [match: a]":                 "; did you mean locks? allowed",
-		"timeout: 1s":                      "; did you mean master_timeout? allowed",
-		"clients: 5":                       "; did you mean limits.clients? allowed",
-		"limits: {client: 5}":              "; did you mean clients? allowed",
-		"locks: [{match: a, ttl: 1s}]":     "; did you mean default_ttl? allowed",
-		"x: 1":                             `"x" is not known here; allowed`,
-		"nonsense: 1":                      `"nonsense" is not known here; allowed`,
-		"auth: {pasword: hunter2}":         "auth: a key is not known here; allowed", // it may be the password
-		"auth: {users: [{nam: a}]}":        "auth.users[0]: a key is not known here; allowed",
-		"listen:127.0.0.1: 1":              "f.yaml:1: a key is not known here; allowed",
-		"retry: {cuont: 1, delay_max: 1s}": "; did you mean count? allowed",
-	} {
-		if _, err := parseConfig("f.yaml", []byte(withLine(line))); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: no %q in %v", line, want, err)
-		}
-	}
 }
