@@ -278,7 +278,7 @@ func TestTimelineAnObserverThatPanicsCostsNothing(t *testing.T) {
 			t.Errorf("a lock that is held is taken: %v", o.Verdict)
 		}
 		for _, m := range w.masters[:3] {
-			m.put(key, foreign, time.Millisecond)
+			m.Put(key, foreign, time.Millisecond)
 		}
 		w.mustServe()
 		if !strings.Contains(log.String(), "a defect in the proxy was contained") {

@@ -99,21 +99,21 @@ func (x *listenerLog) want(t *testing.T, words string) {
 // publish makes masters, counted from 1, publish what their script says.
 func (w *timeline) publish(payload string, masters ...int) {
 	for _, m := range masters {
-		w.masters[m-1].publish("chan", payload)
+		w.masters[m-1].Publish("chan", payload)
 	}
 }
 
 func (w *timeline) wantListening(master int, want string) {
 	w.t.Helper()
 	w.Settle()
-	if got := w.masters[master-1].listening(); got != want {
+	if got := w.masters[master-1].Listening(); got != want {
 		w.t.Errorf("master %d tells of %q, want %q", master, got, want)
 	}
 }
 
 // dials counts the connections to a master, counted from 1.
 func (w *timeline) dials(master int) int {
-	return w.links[master-1].dialled
+	return w.links[master-1].Dialled
 }
 
 const allOK = "ok ok ok ok ok"
@@ -358,25 +358,25 @@ func TestTrackedKeysOnTheMasters(t *testing.T) {
 		b.Track(t.Context(), "lock:a")
 		c.TrackPrefix(t.Context(), "other:")
 		for _, m := range w.masters[:3] {
-			m.invalidate("lock:a", "unknown")
+			m.Invalidate("lock:a", "unknown")
 		}
 		w.elapse(second)
 		a.want(t, "key lock:a")
 		b.want(t, "key lock:a")
-		w.masters[0].invalidate("lock:c")
+		w.masters[0].Invalidate("lock:c")
 		w.elapse(10 * time.Millisecond)
 		b.want(t, "")
 		w.elapse(10 * time.Millisecond)
 		b.want(t, "key lock:c")
 		for _, m := range w.masters {
-			m.invalidate()
+			m.Invalidate()
 		}
 		w.elapse(second)
 		a.want(t, "any, any")
 		b.want(t, "any, any")
 		c.want(t, "any, any")
 		b.UntrackPrefix("lock:")
-		w.masters[0].invalidate("lock:c")
+		w.masters[0].Invalidate("lock:c")
 		w.elapse(second)
 		b.want(t, "")
 	})

@@ -18,7 +18,7 @@ func TestReconnectedListenerMakesEveryKeyChanged(t *testing.T) {
 		b.Subscribe(t.Context(), "chan")
 		w.elapse(second)
 		a.want(t, "")
-		w.masters[1].endListeners()
+		w.masters[1].EndListeners()
 		w.elapse(second)
 		a.want(t, "any")
 		b.want(t, "") // a minority's messages come from others, too
@@ -26,7 +26,7 @@ func TestReconnectedListenerMakesEveryKeyChanged(t *testing.T) {
 		w.publish("free", 1, 2, 4)
 		w.elapse(0)
 		a.want(t, "chan:free")
-		w.masters[2].restart(true)
+		w.masters[2].Restart(true)
 		w.elapse(5 * second)
 		a.want(t, "any")
 		b.want(t, "chan:free")
@@ -48,14 +48,14 @@ func TestGapIsToldWhenAQuorumIsHeardAgain(t *testing.T) {
 		late.Subscribe(t.Context(), "chan")
 		lateKey := w.listen()
 		lateKey.Track(t.Context(), "k")
-		w.masters[4].restart(true)
+		w.masters[4].Restart(true)
 		w.elapse(5 * second)
 		a.want(t, "gap")
 		late.want(t, "gap")
 		lateKey.want(t, "any")
 		only.want(t, "any")
-		w.masters[2].restart(true)
-		w.masters[3].restart(true)
+		w.masters[2].Restart(true)
+		w.masters[3].Restart(true)
 		w.elapse(5 * second)
 		a.want(t, "")
 		only.want(t, "any, any")
@@ -67,23 +67,23 @@ func TestGapIsToldWhenAQuorumIsHeardAgain(t *testing.T) {
 func TestGapIsOfMessagesThatAreWanted(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		for _, m := range w.masters[:3] {
-			m.deaf = true
+			m.Deaf = true
 		}
 		a, left := w.listen(), w.listen()
 		a.Subscribe(t.Context(), "chan")
 		a.Track(t.Context(), "k")
 		left.Subscribe(t.Context(), "chan")
 		left.Unsubscribe("chan")
-		w.masters[4].endListeners()
+		w.masters[4].EndListeners()
 		w.elapse(second)
 		a.want(t, "any")
 		for _, m := range w.masters[:3] {
-			m.deaf = false
-			m.endListeners()
+			m.Deaf = false
+			m.EndListeners()
 		}
 		w.elapse(second)
 		left.Subscribe(t.Context(), "another")
-		w.masters[4].endListeners()
+		w.masters[4].EndListeners()
 		w.elapse(5 * second)
 		if words := a.take(); strings.Count(words, "gap") != 1 {
 			t.Errorf("heard %q, want one gap", words)
@@ -102,10 +102,10 @@ func TestGapThatIsNoticedLate(t *testing.T) {
 		w.play("ok ok ok ok kill")
 		w.elapse(second)
 		w.play("ok ok ok kill kill")
-		w.links[2].abandon() // two are heard, and three seem to be
+		w.links[2].Abandon() // two are heard, and three seem to be
 		w.publish("lost", 3, 4, 5)
-		w.masters[3].restart(true)
-		w.masters[4].restart(true)
+		w.masters[3].Restart(true)
+		w.masters[4].Restart(true)
 		w.elapse(2 * second) // never fewer than three seemed to be heard
 		a.want(t, "")
 		w.elapse(5 * second)
@@ -117,8 +117,8 @@ func TestGapThatIsNoticedLate(t *testing.T) {
 		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		w.elapse(second)
-		w.links[2].abandon()
-		w.links[3].abandon()
+		w.links[2].Abandon()
+		w.links[3].Abandon()
 		w.elapse(10 * second)
 		a.want(t, "") // three were heard all the time
 		w.publish("free", 3, 4)
@@ -135,7 +135,7 @@ func TestMasterThatPublishesAfterItWasStopped(t *testing.T) {
 		w.play("ok ok ok ok pause")
 		w.publish("free", 1, 2, 3, 4)
 		w.elapse(1500 * time.Millisecond)
-		w.masters[4].resume()
+		w.masters[4].Resume()
 		w.elapse(20 * time.Millisecond)
 		w.publish("free", 5)
 		w.elapse(second)
@@ -151,13 +151,13 @@ func TestListenerStaysWhileMessagesCome(t *testing.T) {
 		w.elapse(second)
 		connection := func() int64 {
 			m := w.masters[4]
-			if all := m.listeners(); len(all) > 0 {
-				return all[0].id
+			if all := m.Listeners(); len(all) > 0 {
+				return all[0].ID
 			}
 			return 0
 		}
 		before := connection()
-		w.links[4].setDelay(1500*time.Millisecond, 0) // an answer takes longer than a stall
+		w.links[4].SetDelay(1500*time.Millisecond, 0) // an answer takes longer than a stall
 		for range 100 {
 			w.publish("free", 1, 2, 3, 4, 5)
 			w.elapse(100 * time.Millisecond)
@@ -180,7 +180,7 @@ func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
 			for i := range w.links {
 				before[i] = w.dials(i + 1)
 			}
-			w.masters[0].say(garbage)
+			w.masters[0].Say(garbage)
 			w.elapse(4 * second)
 			for i := range w.links {
 				want := before[i]
@@ -203,7 +203,7 @@ func TestUnknownPushesAreIgnored(t *testing.T) {
 		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		dialled := w.dials(1)
-		w.masters[0].say(">2\r\n$7\r\nmonitor\r\n$1\r\nx\r\n>0\r\n>4\r\n$7\r\nmessage\r\n*1\r\n*0\r\n_\r\n:1\r\n>3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$1\r\nx\r\n")
+		w.masters[0].Say(">2\r\n$7\r\nmonitor\r\n$1\r\nx\r\n>0\r\n>4\r\n$7\r\nmessage\r\n*1\r\n*0\r\n_\r\n:1\r\n>3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$1\r\nx\r\n")
 		w.elapse(4 * second)
 		a.want(t, "")
 		if w.dials(1) != dialled {
@@ -214,7 +214,7 @@ func TestUnknownPushesAreIgnored(t *testing.T) {
 
 func TestMasterThatRefusesSubscribe(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		w.masters[0].deaf, w.masters[1].deaf = true, true
+		w.masters[0].Deaf, w.masters[1].Deaf = true, true
 		a := w.listen()
 		began := time.Now()
 		a.Subscribe(t.Context(), "chan")
@@ -236,7 +236,7 @@ func TestListenerOfAMasterThatCannotSave(t *testing.T) {
 		a := w.listen()
 		a.Subscribe(t.Context(), "chan")
 		dialled := w.dials(1)
-		w.masters[0].refuse(unsaved)
+		w.masters[0].Refuse(unsaved)
 		w.elapse(10 * second)
 		w.publish("free", 1, 2, 3)
 		w.elapse(0)
@@ -276,12 +276,12 @@ func TestTimelineAListeningConnectionThatEndsAloneIsLogged(t *testing.T) {
 		w.elapse(second)
 		w.play("ok ok kill ok ok")
 		w.elapse(5 * second)
-		w.masters[2].restart(true)
+		w.masters[2].Restart(true)
 		w.elapse(5 * second)
 		if strings.Contains(log.String(), line) {
 			t.Errorf("a master that was away is told:\n%s", log.String())
 		}
-		w.masters[1].endListeners()
+		w.masters[1].EndListeners()
 		w.elapse(5 * second)
 		if n := strings.Count(log.String(), line); n != 1 {
 			t.Errorf("it is in %d lines:\n%s", n, log.String())

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A DEL that looks again knows a counter that has gone on, or a string that has grown, as the same lock.
@@ -20,7 +21,7 @@ func TestWhatGoesOnBetweenTheLooksOfADEL(t *testing.T) {
 			t.Errorf("from %s to %s: %v", row.before, row.after, got)
 		}
 	}
-	if collection := (reading{err: wrongType}); !collection.goesOnAs(collection) || collection.goesOnAs(reading{value: []byte("a")}) {
+	if collection := (reading{err: toymaster.WrongType}); !collection.goesOnAs(collection) || collection.goesOnAs(reading{value: []byte("a")}) {
 		t.Error("a key that is no string goes on as another")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/token"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // The scripts that write markers do the same in each database of a real server and of a
@@ -21,7 +22,7 @@ import (
 
 var writtenNow = regexp.MustCompile(`(since|turned)=\d{12,}`)
 
-func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
+func TestToyMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	live := startLiveMaster(t)
 	m := marker.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "2@a%b", "1"}, Run: "r", Since: 5, Quarantine: time.Second, Longest: 7 * time.Second, Before: 9 * time.Second, Turned: 3}
 	in := func(db int, change func(*marker.Marker)) marker.Marker {
@@ -118,37 +119,36 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		"token, 0 in another epoch": {1, map[int]string{0: text(0, who), 1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			directFake(func(fake *fakeSession) {
-				for _, do := range []func(...string) []byte{live.do, fake.do} {
-					for db := range 16 {
-						do("SELECT", strconv.Itoa(db))
-						do("DEL", marker.Key)
-						if v, ok := row.before[db]; ok {
-							do("SET", marker.Key, v)
-						}
-					}
-					do("SELECT", strconv.Itoa(row.own))
-					do("SET", "k", "v")
-				}
-				args, _ := parseFrame(row.frames)
-				var command []string
-				for _, a := range args {
-					command = append(command, string(a))
-				}
-				compare := func(what string, args ...string) {
-					want, got := writtenNow.ReplaceAllString(string(live.do(args...)), "$1=T"), writtenNow.ReplaceAllString(string(fake.do(args...)), "$1=T")
-					if got != want {
-						t.Errorf("%s: the fake master says\n%q, and Redis\n%q", what, got, want)
-					}
-				}
-				compare("the script", command...)
-				compare("where it was called", "GET", marker.Key)
+			toy := newMaster("toy").Direct()
+			for _, do := range []func(...string) []byte{live.do, toy.Do} {
 				for db := range 16 {
-					live.do("SELECT", strconv.Itoa(db))
-					fake.do("SELECT", strconv.Itoa(db))
-					compare(fmt.Sprintf("database %d", db), "GET", marker.Key)
+					do("SELECT", strconv.Itoa(db))
+					do("DEL", marker.Key)
+					if v, ok := row.before[db]; ok {
+						do("SET", marker.Key, v)
+					}
 				}
-			})
+				do("SELECT", strconv.Itoa(row.own))
+				do("SET", "k", "v")
+			}
+			args, _ := toymaster.ParseFrame(row.frames)
+			var command []string
+			for _, a := range args {
+				command = append(command, string(a))
+			}
+			compare := func(what string, args ...string) {
+				want, got := writtenNow.ReplaceAllString(string(live.do(args...)), "$1=T"), writtenNow.ReplaceAllString(string(toy.Do(args...)), "$1=T")
+				if got != want {
+					t.Errorf("%s: the toy master says\n%q, and Redis\n%q", what, got, want)
+				}
+			}
+			compare("the script", command...)
+			compare("where it was called", "GET", marker.Key)
+			for db := range 16 {
+				live.do("SELECT", strconv.Itoa(db))
+				toy.Do("SELECT", strconv.Itoa(db))
+				compare(fmt.Sprintf("database %d", db), "GET", marker.Key)
+			}
 		})
 	}
 }

@@ -83,7 +83,7 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 		cfg.Observer = q
 		onTimelineWith(t, cfg, "ok ok ok ok kill", func(t *testing.T, w *timeline) {
 			w.put("X X X X -", time.Minute)
-			w.masters[4].put(key, value, time.Minute)
+			w.masters[4].Put(key, value, time.Minute)
 			w.elapse(0) // until the stream knows that its master is away
 			if o := w.eval(compareAndDelete, value); o.Verdict != Lost {
 				t.Fatal(o.Verdict)
@@ -92,7 +92,7 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 			if _, most := q.of("m5"); most != 0 {
 				t.Errorf("%d debts wait for the master that is away", most)
 			}
-			w.masters[4].restart(true)
+			w.masters[4].Restart(true)
 			w.elapse(5 * second)
 			w.wantHeard(4, "")
 		})
@@ -105,11 +105,11 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(short, 10*second)
 		w.elapse(0)
-		w.masters[3].put(key, foreign, time.Hour) // how long another lock lives does not matter
+		w.masters[3].Put(key, foreign, time.Hour) // how long another lock lives does not matter
 		w.play("ok@40ms ok@40ms ok@40ms ok@40ms refuse")
 		w.After(20*time.Millisecond, func() {
-			w.masters[4].refuse("")
-			w.masters[4].put(key, short, time.Minute)
+			w.masters[4].Refuse("")
+			w.masters[4].Put(key, short, time.Minute)
 		})
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
 		w.elapse(second)
@@ -117,7 +117,7 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 		// Its copy of the released lock is deleted.
 		w.put("1 1 1 1 1", 10*second)
 		w.play("ok@40ms ok@40ms ok@40ms ok@40ms refuse")
-		w.After(20*time.Millisecond, func() { w.masters[4].refuse("") })
+		w.After(20*time.Millisecond, func() { w.masters[4].Refuse("") })
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
 		w.elapse(second)
 		w.wantValues("- - - - -")
@@ -149,7 +149,7 @@ func TestTimelineAnExaminedReleaseIsDeliveredToWhoMissedIt(t *testing.T) {
 			wantReply(t, w.locker.Run(t.Context(), unrecognised(r)), ":1\r\n")
 			w.elapse(0)
 			for _, m := range w.masters[3:] {
-				m.restart(true)
+				m.Restart(true)
 			}
 			w.elapse(4 * second)
 			w.wantValues("- - - - -")
@@ -199,13 +199,13 @@ func TestTimelineAScriptThatExtendsReachesWhoMissedIt(t *testing.T) {
 		w.play("ok ok ok kill kill")
 		wantReply(t, w.eval(extendIfMine, tokenA, "60000"), ":1\r\n")
 		for _, m := range w.masters[3:] {
-			m.restart(true)
+			m.Restart(true)
 		}
 		w.elapse(4 * second)
-		if left := w.masters[3].ttl(key); left < 50*second || left > 56*second {
+		if left := w.masters[3].TTL(key); left < 50*second || left > 56*second {
 			t.Errorf("where it was missed, the lock lives for %v", left)
 		}
-		if left := w.masters[4].ttl(key); left != -1 {
+		if left := w.masters[4].TTL(key); left != -1 {
 			t.Errorf("another client's lock lives for %v", left)
 		}
 	})
@@ -233,7 +233,7 @@ func TestTimelineAScriptThatExtendsIsOnRecord(t *testing.T) {
 		wantReply(t, w.eval(extendIfMine, tokenA, "300000"), ":1\r\n")
 		w.elapse(0)
 		for i, m := range w.masters {
-			if marker, ok := marker.Parse(m.value(marker.Key)); !ok || marker.Longest < 300*second {
+			if marker, ok := marker.Parse(m.Value(marker.Key)); !ok || marker.Longest < 300*second {
 				t.Errorf("master %d has %+v on record", i+1, marker)
 			}
 		}
@@ -261,12 +261,12 @@ func TestTimelineARecognisedReleaseThatHadToBeLoadedIsNotToldThatItHeldNothing(t
 		}{{"A A - - A", NoQuorum}, {"- - A A A", Won}, {"A A A A A", Won}, {"X X X X X", Lost}} {
 			w.play("ok ok ok@9ms ok@9ms kill")
 			w.put(row.holds, time.Minute)
-			clear(w.masters[2].scripts)
-			clear(w.masters[3].scripts)
+			clear(w.masters[2].Scripts)
+			clear(w.masters[3].Scripts)
 			if o := release(); o.Verdict != row.verdict {
 				t.Errorf("%s: %v %q", row.holds, o.Verdict, o.Reply)
 			}
-			w.masters[4].restart(true)
+			w.masters[4].Restart(true)
 			w.elapse(5 * second)
 		}
 	})

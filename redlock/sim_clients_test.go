@@ -11,6 +11,7 @@ import (
 	check "redlock-proxy/integration/history"
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/sim"
 )
 
 // A simClient takes one lock again and again, through one proxy at a time. It is honest:
@@ -55,7 +56,7 @@ func (c *simClient) sleep(most time.Duration) {
 func (c *simClient) connect() *Locker {
 	i := c.key.proxy
 	if i < 0 {
-		i = int(hash(uint64(c.name[1]), uint64(c.name[3])) % uint64(len(c.s.proxies)))
+		i = int(sim.Hash(uint64(c.name[1]), uint64(c.name[3])) % uint64(len(c.s.proxies)))
 		if c.chance(10) {
 			i = c.random.IntN(len(c.s.proxies))
 		}
@@ -102,7 +103,7 @@ func (c *simClient) newToken() string {
 func (c *simClient) run() {
 	for n := 1; !c.s.isOver(); n++ {
 		round := fmt.Sprintf("%s round %d", c.name, n)
-		c.random = rand.New(rand.NewPCG(hash(c.s.seed, c.number), uint64(n)))
+		c.random = rand.New(rand.NewPCG(sim.Hash(c.s.seed, c.number), uint64(n)))
 		if n == 1 {
 			c.sleep(20 * time.Millisecond)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/integration/fault"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A simFault is something that goes wrong for a while. It returns a function that ends it,
@@ -85,12 +86,14 @@ func (s *simulation) strike(x *strike) {
 	}
 }
 
-func (s *simulation) anyLink(r *rand.Rand) *link {
+func (s *simulation) anyLink(r *rand.Rand) *toymaster.Link {
 	links := s.proxies[r.IntN(len(s.proxies))].links
 	return links[r.IntN(len(links))]
 }
 
-func (s *simulation) anyMaster(r *rand.Rand) *fakeMaster { return s.masters[r.IntN(len(s.masters))] }
+func (s *simulation) anyMaster(r *rand.Rand) *toymaster.Master {
+	return s.masters[r.IntN(len(s.masters))]
+}
 
 // spell is the duration of a fault. Most last about as long as a ballot. Some last so long
 // that a stream dials anew.
@@ -111,8 +114,8 @@ func (s *simulation) spell(r *rand.Rand) time.Duration {
 func cutLinks(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	for range 1 + r.IntN(3) {
 		k := s.anyLink(r)
-		s.log.note("cut %s", k.name)
-		k.cut()
+		s.log.note("cut %s", k.Name)
+		k.Cut()
 		s.sleep(between(r, 1, time.Millisecond))
 	}
 	return nil, 0
@@ -120,54 +123,52 @@ func cutLinks(s *simulation, r *rand.Rand) (func(), time.Duration) {
 
 func slowLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	k := s.anyLink(r)
-	delay, jitter := k.delay, k.jitter
+	delay, jitter := k.Delay, k.Jitter
 	if delay > time.Millisecond {
 		return nil, 0 // it is slow already
 	}
 	slow := between(r, 5*time.Millisecond, 150*time.Millisecond)
-	s.log.note("%s is slow, %v", k.name, slow)
-	k.setDelay(slow, jitter)
+	s.log.note("%s is slow, %v", k.Name, slow)
+	k.SetDelay(slow, jitter)
 	return func() {
-		s.log.note("%s is fast", k.name)
-		k.setDelay(delay, jitter)
+		s.log.note("%s is fast", k.Name)
+		k.SetDelay(delay, jitter)
 	}, s.spell(r)
 }
 
 func muteLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	k := s.anyLink(r)
-	s.log.note("mute %s", k.name)
-	k.mute()
+	s.log.note("mute %s", k.Name)
+	k.Mute()
 	return func() {
-		s.log.note("unmute %s", k.name)
-		k.unmute()
+		s.log.note("unmute %s", k.Name)
+		k.Unmute()
 	}, s.spell(r)
 }
 
 // claim reserves a master's process for one fault. A paused process is not restarted
 // here.
-func (m *fakeMaster) claim() bool {
-	if m.claimed {
+func (s *simulation) claim(m *toymaster.Master) bool {
+	if s.claimed[m] {
 		return false
 	}
-	m.claimed = true
+	s.claimed[m] = true
 	return true
 }
 
-func (m *fakeMaster) unclaim() {
-	m.claimed = false
-}
+func (s *simulation) unclaim(m *toymaster.Master) { delete(s.claimed, m) }
 
 func pauseMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	if !m.claim() {
+	if !s.claim(m) {
 		return nil, 0
 	}
-	s.log.note("pause %s", m.name)
-	m.pause()
+	s.log.note("pause %s", m.Name)
+	m.Pause()
 	return func() {
-		s.log.note("%s goes on", m.name)
-		m.resume()
-		m.unclaim()
+		s.log.note("%s goes on", m.Name)
+		m.Resume()
+		s.unclaim(m)
 	}, s.spell(r)
 }
 
@@ -175,23 +176,23 @@ func pauseMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 // in its buffers compete with those of the new connections.
 func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	if !m.claim() {
+	if !s.claim(m) {
 		return nil, 0
 	}
-	s.log.note("%s is stranded", m.name)
-	m.pause()
+	s.log.note("%s is stranded", m.Name)
+	m.Pause()
 	s.sleep(between(r, time.Millisecond, 30*time.Millisecond))
 	for _, p := range s.proxies {
 		for _, k := range p.links {
-			if k.master == m && r.IntN(3) > 0 {
-				k.cut()
+			if k.Master == m && r.IntN(3) > 0 {
+				k.Cut()
 			}
 		}
 	}
 	return func() {
-		s.log.note("%s goes on", m.name)
-		m.resume()
-		m.unclaim()
+		s.log.note("%s goes on", m.Name)
+		m.Resume()
+		s.unclaim(m)
 	}, between(r, time.Millisecond, 100*time.Millisecond)
 }
 
@@ -204,46 +205,46 @@ const (
 
 func refuseCommands(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	if !m.claim() {
+	if !s.claim(m) {
 		return nil, 0
 	}
 	with := []string{busy, unsaved, full}[r.IntN(3)]
-	s.log.note("%s refuses: %s", m.name, with)
-	m.refuse(with)
+	s.log.note("%s refuses: %s", m.Name, with)
+	m.Refuse(with)
 	return func() {
-		s.log.note("%s refuses no more", m.name)
-		m.refuse("")
-		m.unclaim()
+		s.log.note("%s refuses no more", m.Name)
+		m.Refuse("")
+		s.unclaim(m)
 	}, s.spell(r)
 }
 
 // restartMaster restarts a process that has all its keys on disk.
 func restartMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	if !m.claim() {
+	if !s.claim(m) {
 		return nil, 0
 	}
-	s.log.note("%s ends", m.name)
-	m.kill()
+	s.log.note("%s ends", m.Name)
+	m.Kill()
 	return func() {
-		s.log.note("%s starts", m.name)
-		m.restart(true)
-		m.unclaim()
+		s.log.note("%s starts", m.Name)
+		m.Restart(true)
+		s.unclaim(m)
 	}, min(s.spell(r), 500*time.Millisecond)
 }
 
 // forgetMaster restarts a process at once, without its keys.
 func forgetMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	if r.IntN(2) == 0 || !m.claim() {
+	if r.IntN(2) == 0 || !s.claim(m) {
 		return nil, 0
 	}
-	s.log.note("%s ends and will forget", m.name)
-	m.kill()
+	s.log.note("%s ends and will forget", m.Name)
+	m.Kill()
 	return func() {
-		s.log.note("%s starts empty", m.name)
-		m.restart(false)
-		m.unclaim()
+		s.log.note("%s starts empty", m.Name)
+		m.Restart(false)
+		s.unclaim(m)
 	}, between(r, 1, 100*time.Millisecond)
 }
 
@@ -259,15 +260,15 @@ func killProxy(s *simulation, r *rand.Rand) (func(), time.Duration) {
 
 func flushMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	s.log.note("%s is flushed", m.name)
-	m.flush()
+	s.log.note("%s is flushed", m.Name)
+	m.Flush()
 	return nil, 0
 }
 
 func jumpClock(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	by := between(r, -3*time.Second, 3*time.Second)
-	s.log.note("the clock of %s jumps by %v", m.name, by)
-	m.jump(by)
+	s.log.note("the clock of %s jumps by %v", m.Name, by)
+	m.Jump(by)
 	return nil, 0
 }

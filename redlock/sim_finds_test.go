@@ -12,30 +12,33 @@ import (
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // loseLocks makes masters lose their locks and keep their markers. No rule can notice that,
 // so no world of TestSimulation has it.
 var loseLocks = simFault{name: "lose locks", forgets: true, begin: func(s *simulation, _ *rand.Rand) (func(), time.Duration) {
 	for _, m := range s.masters {
-		m.loseLocks()
+		for _, keys := range m.DBs {
+			maps.DeleteFunc(keys, func(key string, _ toymaster.Entry) bool { return key != marker.Key })
+		}
 	}
 	s.log.note("all masters lose their locks")
 	return nil, 0
 }}
-
-func (m *fakeMaster) loseLocks() {
-	for _, keys := range m.dbs {
-		maps.DeleteFunc(keys, func(key string, _ entry) bool { return key != marker.Key })
-	}
-}
 
 // bareDEL makes a release delete whatever a master holds: the proxies' undos and releases then
 // reach locks of others.
 var bareDEL = simFault{name: "bare DEL", begin: func(s *simulation, _ *rand.Rand) (func(), time.Duration) {
 	s.log.note("from now on masters release whatever lock there is")
 	for _, m := range s.masters {
-		m.bareDEL = true
+		m.Edit = func(script string) string {
+			if script == stream.ReleaseScript {
+				return strings.Replace(script, "~= ARGV[1]", "== false", 1)
+			}
+			return withoutProbe(script)
+		}
 	}
 	return nil, 0
 }}
@@ -45,11 +48,11 @@ var simWrite = flag.Bool("sim.write", false, "write the shrunk histories in test
 // vanish takes a master away for ever.
 var vanish = simFault{name: "vanish", begin: func(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	if !m.claim() {
+	if !s.claim(m) {
 		return nil, 0
 	}
-	s.log.note("%s ends for ever", m.name)
-	m.kill()
+	s.log.note("%s ends for ever", m.Name)
+	m.Kill()
 	return nil, 0
 }}
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	check "redlock-proxy/integration/history"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A history says which client could rely on which lock, and when. Its times are those of
@@ -106,29 +107,29 @@ func (l *simLog) tell(c *simClient, format string, args ...any) {
 }
 
 // execution notes a command. Those that only look at a master's own state are about no key.
-func (l *simLog) execution(x execution) {
+func (l *simLog) execution(x toymaster.Execution) {
 	if l.sum != nil {
-		b := strconv.AppendInt(make([]byte, 0, 256), x.at.UnixNano(), 10)
-		b = append(append(append(b, x.master...), x.client...), '\n')
-		for _, a := range x.args {
+		b := strconv.AppendInt(make([]byte, 0, 256), x.At.UnixNano(), 10)
+		b = append(append(append(b, x.Master...), x.Client...), '\n')
+		for _, a := range x.Args {
 			b = append(append(b, a...), '\n')
 		}
-		l.sum.Write(append(b, x.reply...))
+		l.sum.Write(append(b, x.Reply...))
 		return
 	}
-	name, key := string(x.args[0]), "-"
+	name, key := string(x.Args[0]), "-"
 	switch {
-	case name == "CLIENT" && string(x.args[1]) == "KILL":
+	case name == "CLIENT" && string(x.Args[1]) == "KILL":
 		key = ""
-	case (name == "EVAL" || name == "EVALSHA") && len(x.args) > 3:
-		key = string(x.args[3])
+	case (name == "EVAL" || name == "EVALSHA") && len(x.Args) > 3:
+		key = string(x.Args[3])
 	case name == "EXEC":
 		key = "*" // of those queued before
-	case len(x.args) == 1 || name == "CLIENT" || name == "INFO" || string(x.reply) == "+QUEUED\r\n":
+	case len(x.Args) == 1 || name == "CLIENT" || name == "INFO" || string(x.Reply) == "+QUEUED\r\n":
 	default:
-		key = string(x.args[1])
+		key = string(x.Args[1])
 	}
-	l.lines = append(l.lines, simLine{at: x.at, text: x, key: key})
+	l.lines = append(l.lines, simLine{at: x.At, text: x, key: key})
 }
 
 // text returns all lines, to compare two runs of one seed.
@@ -156,19 +157,19 @@ func (l *simLog) about(key string, began, until time.Time) (lines []string) {
 			continue
 		}
 		at := fmt.Sprintf("%9.3f ms", line.at.Sub(began).Seconds()*1000)
-		x, executed := line.text.(execution)
+		x, executed := line.text.(toymaster.Execution)
 		if !executed {
 			tell()
 			lines = append(lines, at+"  "+line.text.String())
 			continue
 		}
-		proxy, _, _ := strings.Cut(x.client, ".")
-		reply := strings.ReplaceAll(strings.TrimSpace(string(x.reply)), "\r\n", " ")
-		text := fmt.Sprintf("%s from %s, answered %s", summary(x.args), proxy, reply)
+		proxy, _, _ := strings.Cut(x.Client, ".")
+		reply := strings.ReplaceAll(strings.TrimSpace(string(x.Reply)), "\r\n", " ")
+		text := fmt.Sprintf("%s from %s, answered %s", summary(x.Args), proxy, reply)
 		if i := slices.IndexFunc(block, func(b *alike) bool { return b.text == text }); i >= 0 {
-			block[i].masters += " " + x.master
+			block[i].masters += " " + x.Master
 		} else {
-			block = append(block, &alike{at, x.master, text})
+			block = append(block, &alike{at, x.Master, text})
 		}
 	}
 	tell()

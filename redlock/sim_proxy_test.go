@@ -9,6 +9,8 @@ import (
 
 	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/loop"
+	"redlock-proxy/redlock/sim"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A simProxy is one process; a crash replaces its Locker.
@@ -16,7 +18,7 @@ type simProxy struct {
 	name  string
 	loop  *loop.Loop
 	lock  *Locker
-	links []*link
+	links []*toymaster.Link
 	runs  int
 	heals *healCounter
 }
@@ -45,7 +47,7 @@ func (s *simulation) start(p *simProxy) {
 		cfg.MaxQuarantine = 20 * time.Second // see afterwards
 	}
 	if s.heals {
-		draw := hash(s.seed, uint64(p.name[1]), 1000)
+		draw := sim.Hash(s.seed, uint64(p.name[1]), 1000)
 		cfg.Heal = Heal{
 			Every:  time.Duration(1+draw%40) * time.Millisecond,
 			Quiet:  time.Duration(1+draw/40%30) * time.Millisecond,
@@ -56,13 +58,13 @@ func (s *simulation) start(p *simProxy) {
 	p.runs++
 	p.links = nil
 	for i, m := range s.masters {
-		k := newLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.name), m, hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)), s.world)
+		k := toymaster.NewLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.Name), m, sim.Hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)), s.world)
 		if s.trace != nil {
-			k.sent = s.trace.sends
+			k.Sent = s.trace.sends
 		}
-		k.delay, k.jitter = 200*time.Microsecond, s.plan.jitter
+		k.Delay, k.Jitter = 200*time.Microsecond, s.plan.jitter
 		p.links = append(p.links, k)
-		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
+		cfg.Masters = append(cfg.Masters, Master{Name: m.Name, Dial: func(ctx context.Context) (net.Conn, error) { return k.Dial(ctx) }})
 	}
 	l, err := New(cfg)
 	if err != nil {
@@ -76,7 +78,7 @@ func (s *simulation) kill(p *simProxy) {
 	old := p.lock
 	p.runs++ // from now on no client trusts the old one
 	for _, k := range p.links {
-		k.cut()
+		k.Cut()
 	}
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()

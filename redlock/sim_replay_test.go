@@ -13,6 +13,7 @@ import (
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/sim"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A seed gives the same run each time, to the last byte that a master executes, however many
@@ -63,12 +64,12 @@ func TestOneLockerAndOneMasterInAWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := sim.NewWorld(1)
 		l := w.Loop(slog.New(slog.DiscardHandler))
-		m := newFakeMaster("m1")
-		k := newLink("p-m1", m, 1, w)
-		k.delay = time.Millisecond
+		m := newMaster("m1")
+		k := toymaster.NewLink("p-m1", m, 1, w)
+		k.Delay = time.Millisecond
 		cfg := timelineConfig()
 		cfg.Loop = l
-		cfg.Masters = []Master{{Name: m.name, Dial: k.dial}}
+		cfg.Masters = []Master{{Name: m.Name, Dial: k.Dial}}
 		w.Run(func() {
 			locker, err := New(cfg)
 			if err != nil {
@@ -77,11 +78,11 @@ func TestOneLockerAndOneMasterInAWorld(t *testing.T) {
 			w.Wait(second)
 			began := time.Now()
 			o := locker.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: second})
-			if took := time.Since(began); o.Verdict != Won || took != 2*time.Millisecond || m.value(key) != tokenA {
-				t.Errorf("%v after %v, and the master holds %q", o.Verdict, took, m.value(key))
+			if took := time.Since(began); o.Verdict != Won || took != 2*time.Millisecond || m.Value(key) != tokenA {
+				t.Errorf("%v after %v, and the master holds %q", o.Verdict, took, m.Value(key))
 			}
-			if o := locker.Release(t.Context(), ReleaseRequest{Key: []byte(key)}); o.Verdict != Won || m.value(key) != "" {
-				t.Errorf("released: %v, and the master holds %q", o.Verdict, m.value(key))
+			if o := locker.Release(t.Context(), ReleaseRequest{Key: []byte(key)}); o.Verdict != Won || m.Value(key) != "" {
+				t.Errorf("released: %v, and the master holds %q", o.Verdict, m.Value(key))
 			}
 			answered := make(chan struct{})
 			l.Go(func(task *loop.Task) (rests bool) { // which parks meanwhile
@@ -89,8 +90,8 @@ func TestOneLockerAndOneMasterInAWorld(t *testing.T) {
 				close(answered)
 				return false
 			})
-			if w.Wait(second, answered) != 0 || o.Verdict != Won || m.value(key) != tokenB {
-				t.Errorf("by a task: %v, and the master holds %q", o.Verdict, m.value(key))
+			if w.Wait(second, answered) != 0 || o.Verdict != Won || m.Value(key) != tokenB {
+				t.Errorf("by a task: %v, and the master holds %q", o.Verdict, m.Value(key))
 			}
 			locker.Close(t.Context())
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // drawTides takes a minority of the masters away, brings them back, and at once takes others
@@ -31,7 +32,7 @@ func (s *simulation) drawTides(add func(kind string, at time.Duration, begin fun
 func (s *simulation) ebb(r *rand.Rand, masters []int) (end func()) {
 	var back []func()
 	for _, i := range masters {
-		if way, m := r.IntN(3), s.masters[i]; m.claim() {
+		if way, m := r.IntN(3), s.masters[i]; s.claim(m) {
 			back = append(back, s.withdraw(m, way))
 		}
 	}
@@ -46,41 +47,41 @@ func (s *simulation) ebb(r *rand.Rand, masters []int) (end func()) {
 // breakLink breaks the connections of one link.
 func breakLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	k := s.anyLink(r)
-	s.log.note("rain on %s", k.name)
-	k.cut()
+	s.log.note("rain on %s", k.Name)
+	k.Cut()
 	return nil, 0
 }
 
 // withdraw takes a master away in one of three ways and returns how it comes back.
-func (s *simulation) withdraw(m *fakeMaster, way int) func() {
-	s.log.note("%s withdraws in way %d", m.name, way)
+func (s *simulation) withdraw(m *toymaster.Master, way int) func() {
+	s.log.note("%s withdraws in way %d", m.Name, way)
 	var back func()
 	switch way {
 	case 0:
-		m.pause()
-		back = m.resume
+		m.Pause()
+		back = m.Resume
 	case 1:
-		m.kill()
-		back = func() { m.restart(true) }
+		m.Kill()
+		back = func() { m.Restart(true) }
 	case 2:
-		var silent []*link
+		var silent []*toymaster.Link
 		for _, p := range s.proxies {
 			for _, k := range p.links {
-				if k.master == m {
-					k.mute()
+				if k.Master == m {
+					k.Mute()
 					silent = append(silent, k)
 				}
 			}
 		}
 		back = func() {
 			for _, k := range silent {
-				k.unmute()
+				k.Unmute()
 			}
 		}
 	}
 	return func() {
-		s.log.note("%s is back", m.name)
+		s.log.note("%s is back", m.Name)
 		back()
-		m.unclaim()
+		s.unclaim(m)
 	}
 }

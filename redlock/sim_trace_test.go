@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/integration/fault"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/stream"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A simTrace is a run of the simulation as spec/Trace.tla reads it. What masters executed and what was
@@ -22,12 +23,12 @@ import (
 type simTrace struct {
 	began   time.Time
 	steps   []*traceStep
-	tokens  map[string]string       // a token's name in the specification
-	ballots map[string]*traceBallot // each token's latest
-	sent    map[string][]traceSent  // by token and master, what was not executed
-	marked  map[string]int64        // since when a master remembers; 0: it has no marker
-	held    map[string]entry        // each master's lock
-	beyond  string                  // why the specification has no such history
+	tokens  map[string]string          // a token's name in the specification
+	ballots map[string]*traceBallot    // each token's latest
+	sent    map[string][]traceSent     // by token and master, what was not executed
+	marked  map[string]int64           // since when a master remembers; 0: it has no marker
+	held    map[string]toymaster.Entry // each master's lock
+	beyond  string                     // why the specification has no such history
 	wrong   []string
 	over    bool
 }
@@ -53,7 +54,7 @@ type traceBallot struct {
 
 // A traceSent is a question or an undo on a connection.
 type traceSent struct {
-	over *fakeConn
+	over *toymaster.Conn
 	asks *traceStep // nil: it is an undo
 }
 
@@ -65,7 +66,7 @@ const (
 
 // begin makes the world of a seed one that the specification knows.
 func (x *simTrace) begin(s *simulation) {
-	*x = simTrace{began: s.began, tokens: map[string]string{}, ballots: map[string]*traceBallot{}, sent: map[string][]traceSent{}, marked: map[string]int64{}, held: map[string]entry{}}
+	*x = simTrace{began: s.began, tokens: map[string]string{}, ballots: map[string]*traceBallot{}, sent: map[string][]traceSent{}, marked: map[string]int64{}, held: map[string]toymaster.Entry{}}
 	s.plan.keys = []simKey{{name: "lock:0", style: randomTokens, ttl: traceTTL, longest: traceTTL, proxy: -1, round: new(int)}}
 	s.plan.masters, s.plan.retry, s.plan.duration = traceMasters, Retry{}, 3*time.Second
 	s.plan.faults = slices.DeleteFunc(slices.Clone(simFaults), func(f simFault) bool {
@@ -73,20 +74,20 @@ func (x *simTrace) begin(s *simulation) {
 	})
 }
 
-func (x *simTrace) watch(m *fakeMaster) {
-	m.clock.rate = 1
-	m.watch = func(e execution) { x.executed(m, e) }
+func (x *simTrace) watch(m *toymaster.Master) {
+	m.Clock.Rate = 1
+	m.Watch = func(e toymaster.Execution) { x.executed(m, e) }
 	forgets := func(kind string) {
-		if _, begun := x.marked[m.name]; !begun && kind == "is flushed" {
-			x.beyond = m.name + " is flushed before its set has begun"
+		if _, begun := x.marked[m.Name]; !begun && kind == "is flushed" {
+			x.beyond = m.Name + " is flushed before its set has begun"
 		} else if begun {
-			x.add(traceStep{kind: kind, master: m.name})
+			x.add(traceStep{kind: kind, master: m.Name})
 		}
 	}
-	m.reloaded = func() { forgets("restarts") }
-	m.flushed = func() {
+	m.Reloaded = func() { forgets("restarts") }
+	m.Flushed = func() {
 		forgets("is flushed")
-		x.held[m.name] = entry{}
+		x.held[m.Name] = toymaster.Entry{}
 	}
 }
 
@@ -142,9 +143,9 @@ func (x *simTrace) giveUp(b *traceBallot) {
 
 // sends notes what is sent to a master. An undo is the end of its ballot, and so is a second question. Some
 // questions are sent after their ballot has ended.
-func (x *simTrace) sends(c *fakeConn, bytes []byte) {
-	master := c.link.master.name
-	for args, size := parseFrame(bytes); size > 0; args, size = parseFrame(bytes) {
+func (x *simTrace) sends(c *toymaster.Conn, bytes []byte) {
+	master := c.Link.Master.Name
+	for args, size := toymaster.ParseFrame(bytes); size > 0; args, size = toymaster.ParseFrame(bytes) {
 		bytes = bytes[size:]
 		sets, releases, token := x.isAbout(args)
 		if !sets && !releases {
@@ -197,44 +198,44 @@ func (x *simTrace) releases(token string) {
 func traceMaster(i int) string { return fmt.Sprintf("m%d", i+1) }
 
 // executed notes what a master has executed. The master's mutex is held.
-func (x *simTrace) executed(m *fakeMaster, e execution) {
+func (x *simTrace) executed(m *toymaster.Master, e toymaster.Execution) {
 	if x.over {
 		return
 	}
-	record, _ := m.find(0, []byte(marker.Key))
-	x.markerIs(m.name, record.value)
-	before := x.held[m.name]
-	lock, _ := m.find(0, []byte(traceLock))
-	x.held[m.name] = lock
-	sets, releases, token := x.isAbout(e.args)
-	step := traceStep{token: x.tokens[token], master: m.name}
-	switch reply := string(e.reply); {
+	record, _ := m.Find(0, []byte(marker.Key))
+	x.markerIs(m.Name, record.Value)
+	before := x.held[m.Name]
+	lock, _ := m.Find(0, []byte(traceLock))
+	x.held[m.Name] = lock
+	sets, releases, token := x.isAbout(e.Args)
+	step := traceStep{token: x.tokens[token], master: m.Name}
+	switch reply := string(e.Reply); {
 	case sets && reply == "+OK\r\n":
 		step.kind = "is granted"
 	case sets && reply == "$-1\r\n":
 		step.kind = "is refused"
-	case sets && e.reply[0] == '-':
+	case sets && e.Reply[0] == '-':
 		step.kind = "is rejected"
 	case releases && reply == ":1\r\n":
 		step.kind = "deletes"
-	case releases && reply == ":0\r\n" && lock.value == token:
+	case releases && reply == ":0\r\n" && lock.Value == token:
 		step.kind = "spares" // a later lock of the same token
 	case releases && reply == ":0\r\n":
 		step.kind = "finds nothing"
 	default:
-		if lock != before && (lock.value != "" || before.expires > m.millis()) {
-			x.failed("on %s the lock %q became %q by %s", m.name, before.value, lock.value, summary(e.args))
+		if lock != before && (lock.Value != "" || before.Expires > m.Millis()) {
+			x.failed("on %s the lock %q became %q by %s", m.Name, before.Value, lock.Value, summary(e.Args))
 		}
 		return
 	}
 	if step.token == "" {
-		x.failed("%s executed %s", m.name, summary(e.args))
+		x.failed("%s executed %s", m.Name, summary(e.Args))
 	}
-	way := token + m.name
+	way := token + m.Name
 	sent := x.sent[way]
-	i := slices.IndexFunc(sent, func(o traceSent) bool { return o.over == e.conn && (o.asks != nil) == sets })
+	i := slices.IndexFunc(sent, func(o traceSent) bool { return o.over == e.Conn && (o.asks != nil) == sets })
 	if i < 0 {
-		x.failed("nobody sent what %s executed: %s", m.name, summary(e.args))
+		x.failed("nobody sent what %s executed: %s", m.Name, summary(e.Args))
 		return
 	}
 	step.asks = sent[i].asks

@@ -11,9 +11,10 @@ import (
 
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/sim"
+	"redlock-proxy/redlock/toymaster"
 )
 
-// A simulation is several proxies over one set of fake masters, with clients and faults.
+// A simulation is several proxies over one set of toy masters, with clients and faults.
 // One seed decides everything, also the order of all that happens at the same moment: all
 // runs in one thread, in a sim.World.
 //
@@ -28,7 +29,8 @@ type simulation struct {
 	plan    simPlan
 	random  *rand.Rand // for building the world
 	began   time.Time
-	masters []*fakeMaster
+	masters []*toymaster.Master
+	claimed map[*toymaster.Master]bool // a fault uses it
 	proxies []*simProxy
 	world   *sim.World
 	home    *loop.Loop // of what belongs to no proxy
@@ -189,6 +191,7 @@ func newSimulation(seed uint64, o simOptions) *simulation {
 		began:      time.Now(),
 		world:      sim.NewWorld(seed),
 		history:    &history{},
+		claimed:    map[*toymaster.Master]bool{},
 		over:       make(chan struct{}),
 		rounds:     map[string]time.Duration{},
 	}
@@ -204,10 +207,10 @@ func newSimulation(seed uint64, o simOptions) *simulation {
 		o.trace.begin(s)
 	}
 	for i := range s.plan.masters {
-		m := newFakeMaster(fmt.Sprintf("m%d", i+1))
-		m.clock.rate = 1 + (s.random.Float64()-0.5)*0.006
+		m := newMaster(fmt.Sprintf("m%d", i+1))
+		m.Clock.Rate = 1 + (s.random.Float64()-0.5)*0.006
 		if s.log != nil {
-			m.watch = s.log.execution
+			m.Watch = s.log.execution
 		}
 		if s.trace != nil {
 			s.trace.watch(m)
@@ -291,7 +294,7 @@ func (s *simulation) duration() time.Duration {
 func (s *simulation) afterwards() {
 	for _, p := range s.proxies {
 		for _, k := range p.links {
-			k.setDelay(time.Millisecond, 0)
+			k.SetDelay(time.Millisecond, 0)
 		}
 	}
 	// A master that a young process has not met joins, which takes twice RestartDelay and longer.

@@ -107,11 +107,11 @@ func TestTimelineLargeQuestionsTakeTurns(t *testing.T) {
 		}
 		moments := map[time.Time]bool{}
 		for _, x := range w.executions() {
-			if string(x.args[0]) == "SET" && string(x.args[1]) == "lock:left" {
+			if string(x.Args[0]) == "SET" && string(x.Args[1]) == "lock:left" {
 				t.Error("a master got the question of who left")
 			}
-			if string(x.args[0]) == "SET" && strings.HasPrefix(string(x.args[1]), "lock:large:") {
-				moments[x.at] = true
+			if string(x.Args[0]) == "SET" && strings.HasPrefix(string(x.Args[1]), "lock:large:") {
+				moments[x.At] = true
 			}
 		}
 		if len(moments) != 3 {

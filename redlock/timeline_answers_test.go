@@ -10,6 +10,7 @@ import (
 	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // answer tells what a script asks about, because it is not told by itself.
@@ -39,15 +40,15 @@ func (s *stage) answer(question string, words []string) (answer string, isQuesti
 func (w *timeline) heardSince(master string, from int) []string {
 	var words []string
 	for _, x := range w.log[from:] {
-		name := string(x.args[0])
-		if x.master != master || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.args[1]) == "ID" {
+		name := string(x.Args[0])
+		if x.Master != master || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.Args[1]) == "ID" {
 			continue
 		}
-		if name == "EVAL" && scriptNames[string(x.args[1])] != "" {
-			name = scriptNames[string(x.args[1])]
+		if name == "EVAL" && scriptNames[string(x.Args[1])] != "" {
+			name = scriptNames[string(x.Args[1])]
 		}
 		if name == "CLIENT" {
-			name += " " + string(x.args[1])
+			name += " " + string(x.Args[1])
 		}
 		words = append(words, name)
 	}
@@ -55,16 +56,16 @@ func (w *timeline) heardSince(master string, from int) []string {
 }
 
 // byMaster tells something of each master, and of those once of which the same is to be told.
-func (s *stage) byMaster(tell func(m *fakeMaster) string) string {
+func (s *stage) byMaster(tell func(m *toymaster.Master) string) string {
 	var texts, names []string
 	for _, m := range s.masters {
 		text := tell(m)
 		i := slices.Index(texts, text)
 		if i < 0 {
-			texts, names = append(texts, text), append(names, m.name)
+			texts, names = append(texts, text), append(names, m.Name)
 			continue
 		}
-		names[i] += " " + m.name
+		names[i] += " " + m.Name
 	}
 	var out strings.Builder
 	for i, text := range texts {
@@ -78,10 +79,10 @@ func (s *stage) heard(words []string) string {
 	if len(words) > 0 {
 		return s.heardInFull(words[0])
 	}
-	return s.byMaster(func(m *fakeMaster) string {
+	return s.byMaster(func(m *toymaster.Master) string {
 		// The Mender's looks at copies change nothing.
 		const look = "WATCH, bound.lua, MULTI, PTTL, DUMP, DUMP, PTTL, EXEC"
-		heard := strings.ReplaceAll(", "+strings.Join(s.heardSince(m.name, s.heardTo), ", "), ", "+look, "")
+		heard := strings.ReplaceAll(", "+strings.Join(s.heardSince(m.Name, s.heardTo), ", "), ", "+look, "")
 		if heard = strings.TrimPrefix(heard, ", "); heard == "" {
 			return "nothing"
 		}
@@ -93,14 +94,14 @@ func (s *stage) heardInFull(name string) string {
 	var texts []string
 	names := map[string][]string{}
 	for _, x := range s.log[s.heardTo:] {
-		if string(x.args[0]) != name {
+		if string(x.Args[0]) != name {
 			continue
 		}
-		text := fmt.Sprintf("after %v: %s", x.at.Sub(s.heardAt), readable(summary(x.args)))
+		text := fmt.Sprintf("after %v: %s", x.At.Sub(s.heardAt), readable(summary(x.Args)))
 		if names[text] == nil {
 			texts = append(texts, text)
 		}
-		names[text] = append(names[text], x.master)
+		names[text] = append(names[text], x.Master)
 	}
 	var out strings.Builder
 	for _, text := range texts {
@@ -113,14 +114,14 @@ func (s *stage) heardInFull(name string) string {
 func (s *stage) ttls() string {
 	var words []string
 	for _, m := range s.masters {
-		words = append(words, lively(m.ttl(key)))
+		words = append(words, lively(m.TTL(key)))
 	}
 	return strings.Join(words, " ") + "\n"
 }
 
 func (s *stage) records() string {
-	return s.byMaster(func(m *fakeMaster) string {
-		text := m.value(marker.Key)
+	return s.byMaster(func(m *toymaster.Master) string {
+		text := m.Value(marker.Key)
 		mark, ok := marker.Parse(text)
 		if !ok {
 			return text
@@ -165,8 +166,8 @@ func (s *stage) status(name string) string {
 func (s *stage) dialled(p *process) string {
 	var out []string
 	for _, m := range s.masters {
-		out = append(out, fmt.Sprint(p.links[m.name].dialled))
-		p.links[m.name].dialled = 0
+		out = append(out, fmt.Sprint(p.links[m.Name].Dialled))
+		p.links[m.Name].Dialled = 0
 	}
 	return strings.Join(out, " ") + "\n"
 }
@@ -174,7 +175,7 @@ func (s *stage) dialled(p *process) string {
 // listening tells which channels the masters tell of.
 func (s *stage) listening() string {
 	s.Settle()
-	return s.byMaster((*fakeMaster).listening)
+	return s.byMaster((*toymaster.Master).Listening)
 }
 
 // A recorder is the Observer and the log of all processes.

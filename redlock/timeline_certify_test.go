@@ -31,8 +31,8 @@ func (w *timeline) wantStandings(l *Locker, want string) {
 
 func (w *timeline) forget(masters ...int) {
 	for _, i := range masters {
-		w.masters[i].kill()
-		w.masters[i].restart(false)
+		w.masters[i].Kill()
+		w.masters[i].Restart(false)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestTimelineASetThatEverybodyFlushedIsReplacedByOneInQuarantine(t *testing.
 		w.settle()
 		w.mustAcquire(tokenA, 20*second)
 		for _, m := range w.masters {
-			m.flush()
+			m.Flush()
 		}
 		cfg := timelineConfig()
 		cfg.New = false
@@ -93,7 +93,7 @@ func TestTimelineASetThatBeganAnewTakesOverItsOtherDatabases(t *testing.T) {
 			t.Fatal(o.Verdict)
 		}
 		for _, m := range w.masters {
-			delete(m.dbs, 0)
+			delete(m.DBs, 0)
 		}
 		cfg := timelineConfig()
 		cfg.New = false
@@ -122,7 +122,7 @@ func TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime(t *testing.T) {
 		}
 		w.locker.Close(t.Context()) // nobody is left who remembers
 		for _, m := range w.masters {
-			delete(m.dbs, 3)
+			delete(m.DBs, 3)
 		}
 		fresh := w.another(timelineConfig())
 		for range 10 {
@@ -198,7 +198,7 @@ func TestTimelineTheOperatorCanSayLaterThatASetIsNew(t *testing.T) {
 	})
 	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
 		w.settle()
-		w.masters[0].kill()
+		w.masters[0].Kill()
 		w.settle()
 		other, _ := w.dial("p2", told) // one master may know of a lock
 		w.others = append(w.others, other)
@@ -234,7 +234,7 @@ func TestTimelineANewSetNeedsAllItsMasters(t *testing.T) {
 		w.wantStandings(l, "CCCCC")
 	})
 	inWorld(t, 5, func(t *testing.T, w *timeline) {
-		w.masters[3].kill()
+		w.masters[3].Kill()
 		w.locker, w.links = w.dial("p", cfg)
 		w.sleep(time.Minute)
 		if status := w.locker.Status(); status.Set != "" || !strings.Contains(status.Reason, "m4 has not been reached") {
@@ -265,9 +265,9 @@ func TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded(t *testing.T
 				w.mustAcquire(tokenA, time.Minute)
 				began := time.Now()
 				for i := range 3 {
-					w.masters[i].kill()
-					w.masters[i].restart(remembers)
-					w.masters[i].remove(key)
+					w.masters[i].Kill()
+					w.masters[i].Restart(remembers)
+					w.masters[i].Remove(key)
 				}
 				w.settle()
 				o, _ := w.acquire(tokenB, 10*second)
@@ -293,7 +293,7 @@ func TestTimelineAFlushIsNoticedByTheVeryNextBatch(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 20*second)
 		for i := range 3 {
-			w.masters[i].flush()
+			w.masters[i].Flush()
 		}
 		if o, _ := w.acquire(tokenB, 20*second); o.Verdict != NoQuorum {
 			t.Errorf("a second client: %+v", o)
@@ -312,7 +312,7 @@ func TestTimelineEveryDatabaseHasItsMarker(t *testing.T) {
 			t.Fatal(v)
 		}
 		for _, m := range w.masters[:3] {
-			delete(m.dbs, 3)
+			delete(m.DBs, 3)
 		}
 		if v := acquire(tokenB); v != NoQuorum {
 			t.Errorf("after FLUSHDB in database 3: %v", v)
@@ -333,7 +333,7 @@ func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
 	longest := func(w *timeline, want time.Duration) {
 		w.t.Helper()
 		for i, m := range w.masters {
-			marker, ok := marker.Parse(m.value(marker.Key))
+			marker, ok := marker.Parse(m.Value(marker.Key))
 			if !ok || marker.Longest < want {
 				w.t.Errorf("master %d: %v, want at least %v", i+1, marker.Longest, want)
 			}
@@ -369,12 +369,12 @@ func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				if text == "" {
-					text = w.masters[1].value(marker.Key)
+					text = w.masters[1].Value(marker.Key)
 				}
-				w.masters[2].put(marker.Key, text, 0)
+				w.masters[2].Put(marker.Key, text, 0)
 				w.settle()
 				w.wantStandings(w.locker, "CCBCC")
-				if got := w.masters[2].value(marker.Key); got != text {
+				if got := w.masters[2].Value(marker.Key); got != text {
 					t.Errorf("the marker is now %q", got)
 				}
 				w.mustAcquire(tokenA, 10*second)

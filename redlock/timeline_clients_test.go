@@ -12,6 +12,7 @@ import (
 
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // set sets what the processes that start next are configured with.
@@ -62,7 +63,7 @@ func (s *stage) start(name string, list []string) {
 
 // begin starts a process.
 func (s *stage) begin(name string, list []string, delays []time.Duration) *process {
-	p := &process{name: name, links: map[string]*link{}}
+	p := &process{name: name, links: map[string]*toymaster.Link{}}
 	cfg := s.cfg
 	cfg.Loop, cfg.Observer = s.loop, s.observer
 	cfg.Log = slog.New(slog.NewTextHandler(&s.observer.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -73,13 +74,13 @@ func (s *stage) begin(name string, list []string, delays []time.Duration) *proce
 	}}))
 	if len(list) == 0 {
 		for _, m := range s.masters {
-			list = append(list, m.name)
+			list = append(list, m.Name)
 		}
 	}
 	for i, m := range list {
 		cfg.Masters = append(cfg.Masters, s.master(p, m, i))
 		if i < len(delays) {
-			p.links[m].setDelay(delays[i], 0)
+			p.links[m].SetDelay(delays[i], 0)
 		}
 	}
 	l, err := New(cfg)
@@ -106,10 +107,10 @@ func (s *stage) master(p *process, word string, place int) Master {
 	m := s.server(at)
 	k := p.links[name]
 	if k == nil {
-		k = newLink(p.name+"-"+name, m, uint64(place), s.World)
+		k = toymaster.NewLink(p.name+"-"+name, m, uint64(place), s.World)
 		p.links[name] = k
 	}
-	return Master{Name: name, Embedded: s.embedded, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }}
+	return Master{Name: name, Embedded: s.embedded, Dial: func(ctx context.Context) (net.Conn, error) { return k.Dial(ctx) }}
 }
 
 // close ends a process.
@@ -382,18 +383,18 @@ func (s *stage) reload(p *process, r *request) (verdict, details string) {
 }
 
 // linkNames returns the links that a script means by p-m1 or p-all.
-func (s *stage) linkNames(word string) []*link {
+func (s *stage) linkNames(word string) []*toymaster.Link {
 	of, at, _ := strings.Cut(word, "-")
 	p := s.process(of)
 	if p == nil {
 		s.t.Fatalf("no link %q", word)
 	}
 	if at == "all" {
-		var all []*link
+		var all []*toymaster.Link
 		for _, name := range slices.Sorted(maps.Keys(p.links)) {
 			all = append(all, p.links[name])
 		}
 		return all
 	}
-	return []*link{p.links[at]}
+	return []*toymaster.Link{p.links[at]}
 }

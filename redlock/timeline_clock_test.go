@@ -12,8 +12,8 @@ import (
 
 func TestTimelineAClockThatJumpsForwardHasForgotten(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
-		w.masters[0].jump(time.Minute)
-		w.masters[1].jump(time.Minute)
+		w.masters[0].Jump(time.Minute)
+		w.masters[1].Jump(time.Minute)
 		if o, _ := w.acquire(tokenB, 20*second); o.Verdict == Won {
 			t.Errorf("a second client: %+v", o)
 		}
@@ -41,10 +41,10 @@ func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
 		}
 		other.Close(t.Context())
 		for _, m := range w.masters[:2] {
-			m.jump(time.Minute)
+			m.Jump(time.Minute)
 		}
 		for _, m := range w.masters[3:] { // where it has been lost
-			delete(m.dbs[3], key)
+			delete(m.DBs[3], key)
 		}
 		w.settle()
 		fresh := w.another(timelineConfig())
@@ -66,7 +66,7 @@ func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
 		// Between two checks it is less than the allowed drift.
 		for range 100 {
-			w.masters[0].jump(1200 * time.Microsecond)
+			w.masters[0].Jump(1200 * time.Microsecond)
 			w.sleep(100 * time.Millisecond)
 		}
 		w.settle()
@@ -76,7 +76,7 @@ func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
 
 func TestTimelineAClockThatJumpsBackIsNoAmnesia(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
-		w.masters[0].jump(-time.Minute)
+		w.masters[0].Jump(-time.Minute)
 		w.settle()
 		w.wantStandings(w.locker, "CCCCC")
 	})
@@ -86,10 +86,10 @@ func TestTimelineAClockThatJumpsBackIsNoAmnesia(t *testing.T) {
 func TestTimelineAClockThatIsPutRightDoesNotLockItsMasterOut(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[0].jump(2 * time.Hour)
+		w.masters[0].Jump(2 * time.Hour)
 		w.settle()
 		w.wantStandings(w.locker, "QCCCC")
-		w.masters[0].jump(-2 * time.Hour)
+		w.masters[0].Jump(-2 * time.Hour)
 		w.settle()
 		until := w.locker.Status().Masters[0].Until
 		if left := time.Until(until); left <= 0 || left > 31*second {
@@ -107,7 +107,7 @@ func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 		w.forget(0)
 		w.sleep(25 * second)
 		w.wantStandings(w.locker, "QCCCC")
-		w.masters[0].jump(-20 * second)
+		w.masters[0].Jump(-20 * second)
 		for range 240 {
 			w.sleep(second / 10)
 			m := w.locker.Status().Masters[0]
@@ -124,7 +124,7 @@ func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 func TestTimelineMastersThatAllJumpTogetherMeanThatThisProcessStoodStill(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
 		for _, m := range w.masters {
-			m.jump(2 * second)
+			m.Jump(2 * second)
 		}
 		if o, _ := w.acquire(tokenB, 20*second); o.Verdict != NoQuorum {
 			t.Errorf("the votes of that moment count: %+v", o)
@@ -156,10 +156,10 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 			onTimeline(t, script, func(t *testing.T, w *timeline) {
 				w.settle()
 				if slow {
-					w.links[4].setDelay(second/10, 0)
+					w.links[4].SetDelay(second/10, 0)
 				}
 				for i, by := range row.by {
-					w.masters[i].jump(by)
+					w.masters[i].Jump(by)
 				}
 				w.settle()
 				w.wantStandings(w.locker, row.want)
@@ -180,12 +180,12 @@ func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
 				w.settle()
 				before := w.standings(w.locker)
 				for _, k := range w.links {
-					k.setDelay(time.Millisecond, 0)
+					k.SetDelay(time.Millisecond, 0)
 				}
 				w.After(time.Millisecond/2, func() { // the questions are under way
 					slept += time.Hour
 					for _, m := range w.masters {
-						m.jump(time.Hour)
+						m.Jump(time.Hour)
 					}
 				})
 				if o, _ := w.acquire(tokenA, 20*second); o.Verdict != NoQuorum {
@@ -194,7 +194,7 @@ func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
 				w.settle()
 				w.wantStandings(w.locker, before)
 				for _, m := range w.masters[:1] { // and it goes on being watched
-					m.jump(second)
+					m.Jump(second)
 				}
 				w.settle()
 				w.wantStandings(w.locker, strings.Replace(before, "C", "Q", 1))

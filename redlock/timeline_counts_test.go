@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A count that was not won is put back once. If the connection breaks before the answer to that, nobody
@@ -13,25 +14,25 @@ import (
 // told meanwhile.
 func TestTimelineACountIsPutBackOnce(t *testing.T) {
 	onTimeline(t, "ok mute mute", func(t *testing.T, w *timeline) {
-		w.links[1].unmute()
-		w.links[2].unmute()
+		w.links[1].Unmute()
+		w.links[2].Unmute()
 		other, links := w.connect("other", timelineConfig())
 		w.others = append(w.others, other)
 		w.put("5 5 5", 0)
 		w.play("ok mute mute")
 		begin(w, func() Outcome { return incr(w.locker) })
 		w.sleep(timeout / 2)
-		w.links[0].setFate(fate{answerLost, time.Millisecond}) // of the question that puts it back
+		w.links[0].LoseAnswer(time.Millisecond) // of the question that puts it back
 		w.sleep(timeout/2 + time.Millisecond/2)
 		w.wantValues("5 5 5")
-		w.links[0].mute()
-		links[2].mute()
+		w.links[0].Mute()
+		links[2].Mute()
 		wantReply(t, incr(other), ":6\r\n")
 		w.wantValues("6 6 5")
-		w.links[0].unmute() // p is connected anew
+		w.links[0].Unmute() // p is connected anew
 		w.elapse(0)
 		w.wantValues("6 6 5")
-		links[2].unmute()
+		links[2].Unmute()
 		wantReply(t, incr(other), ":7\r\n")
 	})
 }
@@ -46,7 +47,7 @@ func TestTimelineFieldsThatAQuorumHasAreUnited(t *testing.T) {
 				for pair := range slices.Chunk([]byte(copies[i]), 2) {
 					v.Items = append(v.Items, pair[:1], pair[1:])
 				}
-				m.store(0, []byte(key), entry{value: string(rdb.Dump(v)), packed: true})
+				m.Store(0, []byte(key), toymaster.Entry{Value: string(rdb.Dump(v)), Packed: true})
 			}
 			count := RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"HINCRBY", key, "f", "1"})}
 			if o := w.locker.Run(t.Context(), count); o.Verdict != NoQuorum {
@@ -62,7 +63,7 @@ func TestTimelineFieldsThatAQuorumHasAreUnited(t *testing.T) {
 // it is mended.
 func TestTimelineWhatWasNotPutBackIsMended(t *testing.T) {
 	onTimeline(t, "no no no ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
-		w.After(5*time.Millisecond, func() { w.links[3].setFate(fate{questionLost, time.Millisecond}) })
+		w.After(5*time.Millisecond, func() { w.links[3].LoseQuestion(time.Millisecond) })
 		wantReply(t, w.eval(takeIfFree, tokenA, "60000"), ":0\r\n")
 		w.elapse(second)
 		w.wantValues("X X X A -")

@@ -14,11 +14,6 @@ func acquireIn(t *testing.T, l *Locker, db int, value string) Verdict {
 	return l.Acquire(t.Context(), AcquireRequest{DB: db, Key: []byte(key), Value: []byte(value), TTL: 20 * second}).Verdict
 }
 
-// flushDB empties one database.
-func (m *fakeMaster) flushDB(db int) {
-	delete(m.dbs, db)
-}
-
 // A process that did not see the set's beginning knows the masters' clocks from database 0.
 func TestTimelineAnotherDatabaseDoesNotStopTheLocksOfTheFirst(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
@@ -42,7 +37,7 @@ func TestTimelineAnotherDatabaseDoesNotStopTheLocksOfTheFirst(t *testing.T) {
 func TestTimelineAnotherDatabaseDoesNotHideAJump(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
 		for _, m := range w.masters[:2] {
-			m.jump(time.Minute)
+			m.Jump(time.Minute)
 		}
 		acquireIn(t, w.locker, 7, tokenB)
 		if v := acquireIn(t, w.locker, 0, tokenB); v == Won {
@@ -58,7 +53,7 @@ func TestTimelineADatabaseIsUsedWhileAMasterIsAway(t *testing.T) {
 		if v := acquireIn(t, w.locker, 3, tokenA); v != Won {
 			t.Errorf("the first lock in database 3: %v", v)
 		}
-		w.masters[4].restart(true)
+		w.masters[4].Restart(true)
 		w.sleep(time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 	})
@@ -107,9 +102,9 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 			t.Fatalf("the first lock: %v %+v", v, first.Status())
 		}
 		for _, m := range w.masters[:2] { // these have lost the lock
-			m.remove(key)
+			m.Remove(key)
 		}
-		w.masters[4].flush()
+		w.masters[4].Flush()
 		for range 40 {
 			if v := acquireIn(t, first, 0, tokenB); v == Won {
 				t.Fatal("a second client has the lock")
@@ -122,7 +117,7 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 func (w *timeline) flushDBs(dbs ...int) {
 	for _, m := range w.masters {
 		for _, db := range dbs {
-			m.flushDB(db)
+			m.FlushDB(db)
 		}
 	}
 }
@@ -169,7 +164,7 @@ func TestTimelineDatabasesThatWereSwappedDoNotVote(t *testing.T) {
 
 func (w *timeline) swapDBs(one, other int) {
 	for _, m := range w.masters {
-		m.dbs[one], m.dbs[other] = m.dbs[other], m.dbs[one]
+		m.DBs[one], m.DBs[other] = m.DBs[other], m.DBs[one]
 	}
 }
 
@@ -205,7 +200,7 @@ func TestTimelineTheLastDatabaseIsPreparedOnce(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		const last = marker.Databases - 1
 		for _, m := range w.masters {
-			m.databases = marker.Databases
+			m.Databases = marker.Databases
 		}
 		for end := time.Now().Add(time.Hour); acquireIn(t, w.locker, last, tokenA) != Won; w.settle() {
 			if time.Now().After(end) {

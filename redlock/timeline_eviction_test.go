@@ -10,7 +10,7 @@ import (
 func TestTimelineAMasterThatMayEvictLocksDoesNotVote(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[0].configure("volatile-lru")
+		w.masters[0].Configure("volatile-lru")
 		w.sleep(11 * second)
 		w.wantStandings(w.locker, "BCC")
 		if reason := w.locker.Status().Masters[0].Reason; !strings.Contains(reason, "volatile-lru") || !strings.Contains(reason, "set noeviction") {
@@ -20,7 +20,7 @@ func TestTimelineAMasterThatMayEvictLocksDoesNotVote(t *testing.T) {
 		w.settle()
 		w.wantStandings(fresh, "BCC")
 		w.mustAcquire(tokenA, second)
-		w.masters[0].configure("noeviction")
+		w.masters[0].Configure("noeviction")
 		w.sleep(11 * second)
 		w.wantStandings(w.locker, "QCC")
 		w.wantStandings(fresh, "QCC")

@@ -29,19 +29,19 @@ func TestTimelineALockOnABareMajorityIsHealed(t *testing.T) {
 			w.play("ok ok ok kill kill")
 			w.elapse(second)
 			w.mustAcquire(tokenA, ttl)
-			w.masters[3].restart(true)
-			w.masters[4].restart(true)
+			w.masters[3].Restart(true)
+			w.masters[4].Restart(true)
 			w.elapse(healed)
 			w.wantValues("A A A A A")
 			for i, m := range w.masters {
 				if wrote := w.countHeard(i, "undo.lua"); i < 3 && wrote > 0 {
 					t.Errorf("master %d has the lock, and heard of %d copies", i+1, wrote)
 				}
-				switch left := m.ttl(key); {
+				switch left := m.TTL(key); {
 				case ttl == 0 && left != -1:
 					t.Errorf("master %d has %v left of a permanent lock", i+1, left)
-				case i >= 3 && (left < w.masters[0].ttl(key) || left > w.masters[0].ttl(key)+10*time.Millisecond):
-					t.Errorf("the copy on master %d ends in %v, and the lock in %v", i+1, left, w.masters[0].ttl(key))
+				case i >= 3 && (left < w.masters[0].TTL(key) || left > w.masters[0].TTL(key)+10*time.Millisecond):
+					t.Errorf("the copy on master %d ends in %v, and the lock in %v", i+1, left, w.masters[0].TTL(key))
 				}
 			}
 			if o := byDEL(w.locker); o.Verdict != Won {
@@ -119,7 +119,7 @@ func onHealingWith(t *testing.T, cfg Config, test func(t *testing.T, w *timeline
 
 func TestTimelineAnotherHoldersVoteIsNoGap(t *testing.T) {
 	onHealing(t, func(t *testing.T, w *timeline) {
-		w.beforeTheWrite("A A A - B", func() { w.masters[3].put(key, tokenB, time.Hour) })
+		w.beforeTheWrite("A A A - B", func() { w.masters[3].Put(key, tokenB, time.Hour) })
 		w.elapse(healed)
 		w.wantValues("A A A B B")
 	})
@@ -151,9 +151,9 @@ func TestTimelineACopyOfAReleasedLockIsDeleted(t *testing.T) {
 	for _, holds := range []string{"A A A - -", "1 1 1 - -"} {
 		onHealing(t, func(t *testing.T, w *timeline) {
 			w.put(holds, time.Hour)
-			w.awaitHeal("a copy", func() bool { return w.masters[3].value(key) != "" })
+			w.awaitHeal("a copy", func() bool { return w.masters[3].Value(key) != "" })
 			for i := range 3 {
-				w.masters[i].remove(key)
+				w.masters[i].Remove(key)
 			}
 			w.elapse(3 * second)
 			w.wantValues("- - - - -")
@@ -166,12 +166,12 @@ func TestTimelineACopyOfAReleasedLockIsDeleted(t *testing.T) {
 func TestTimelineCopiesOfAReleasedLockAreStrays(t *testing.T) {
 	onHealing(t, func(t *testing.T, w *timeline) {
 		w.put("A A A - -", time.Hour)
-		w.awaitHeal("a copy", func() bool { return w.masters[3].value(key) != "" })
-		w.masters[1].remove(key)
-		w.masters[2].remove(key)
+		w.awaitHeal("a copy", func() bool { return w.masters[3].Value(key) != "" })
+		w.masters[1].Remove(key)
+		w.masters[2].Remove(key)
 		w.elapse(3 * second)
 		w.wantValues("A - - A A")
-		w.masters[0].remove(key)
+		w.masters[0].Remove(key)
 		if o := w.get(); o.Verdict != Lost {
 			t.Errorf("%+v", o)
 		}
@@ -185,9 +185,9 @@ func TestTimelineACopyIsWrittenAtOnceOrNever(t *testing.T) {
 	onHealing(t, func(t *testing.T, w *timeline) {
 		w.put("A A A - -", time.Hour)
 		w.awaitHeal("the second look", func() bool { return w.countHeard(3, "EXEC") == 2 })
-		w.masters[3].pause()
+		w.masters[3].Pause()
 		w.elapse(300 * time.Millisecond)
-		w.masters[3].resume()
+		w.masters[3].Resume()
 		w.elapse(second)
 		if w.countHeard(3, "undo.lua") == 0 {
 			t.Error("the master did not hear of the copy")
@@ -202,8 +202,8 @@ func TestTimelineMarkersCoverHealedCopies(t *testing.T) {
 		w.elapse(time.Minute + healed)
 		w.wantValues("A A A A A")
 		for _, i := range []int{3, 4} {
-			m, _ := marker.Parse(w.masters[i].value(MarkerKey))
-			if left := w.masters[i].ttl(key); m.Granted() < left {
+			m, _ := marker.Parse(w.masters[i].Value(MarkerKey))
+			if left := w.masters[i].TTL(key); m.Granted() < left {
 				t.Errorf("the marker of master %d records %v, and its copy has %v left", i+1, m.Granted(), left)
 			}
 		}
@@ -220,8 +220,8 @@ func TestTimelineHealingDoesNotShortenAQuarantine(t *testing.T) {
 		w.elapse(10 * second)
 		w.wantValues("A A A A A")
 		w.play("ok ok ok kill kill")
-		w.masters[4].restart(true)
-		w.masters[2].flush()
+		w.masters[4].Restart(true)
+		w.masters[2].Flush()
 		w.elapse(2 * second)
 		if o := w.get(); o.Verdict != NoQuorum {
 			t.Errorf("copies of two voting masters and of two in quarantine gave %+v", o)
@@ -268,7 +268,7 @@ func TestTimelineLocksSurviveARollingRestart(t *testing.T) {
 		}
 		w.wantValues("A A A A A")
 		for i, m := range w.masters {
-			if n := m.value("lock:counter"); n != "3" {
+			if n := m.Value("lock:counter"); n != "3" {
 				t.Errorf("master %d counted %q", i+1, n)
 			}
 		}
@@ -299,7 +299,7 @@ func TestTimelineHealingIsTold(t *testing.T) {
 		w.put("A A A - -", time.Hour)
 		w.awaitTold(told, "m5 written")
 		for i := range 3 {
-			w.masters[i].remove(key)
+			w.masters[i].Remove(key)
 		}
 		w.elapse(3 * second)
 		if did := told.sinceLast(); did != "map[m4 written:1 m5 written:1]" {
@@ -315,7 +315,7 @@ func TestTimelineACopyThatAMasterDoesNotWriteIsToldAsRefused(t *testing.T) {
 	onHealingWith(t, cfg, func(t *testing.T, w *timeline) {
 		w.put("A A A - -", time.Hour)
 		w.awaitHeal("the second look", func() bool { return w.countHeard(3, "EXEC") == 2 })
-		w.masters[3].put(key, tokenB, time.Hour)
+		w.masters[3].Put(key, tokenB, time.Hour)
 		w.elapse(second)
 		if did := told.sinceLast(); did != "map[m4 refused:1 m5 written:1]" {
 			t.Error(did)
@@ -335,7 +335,7 @@ func (w *timeline) awaitTold(told *healTold, did string) {
 
 func (w *timeline) removeAll() {
 	for _, m := range w.masters {
-		m.remove(key)
+		m.Remove(key)
 	}
 }
 

@@ -14,7 +14,7 @@ func byDEL(l *Locker) Outcome {
 // hearAgain unmutes all links.
 func (w *timeline) hearAgain() {
 	for _, k := range w.links {
-		k.unmute()
+		k.Unmute()
 	}
 }
 
@@ -22,7 +22,7 @@ func (w *timeline) hearAgain() {
 func (w *timeline) wantTTLs(want ...time.Duration) {
 	w.t.Helper()
 	for i, m := range w.masters {
-		if got := m.ttl(key); got != want[i] {
+		if got := m.TTL(key); got != want[i] {
 			w.t.Errorf("on master %d the key lives for %v, want %v", i+1, got, want[i])
 		}
 	}

@@ -27,14 +27,14 @@ func TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut(t *testing.T)
 				w.settle()
 				w.mustAcquire(tokenA, 9*time.Minute)
 				if row.dead == nil {
-					w.masters[2].pause()
+					w.masters[2].Pause()
 				}
 				for _, i := range row.dead {
-					w.masters[i].kill()
+					w.masters[i].Kill()
 				}
 				w.sleep(second)
 				w.restart(row.remembers, 0)
-				w.masters[0].remove(key)
+				w.masters[0].Remove(key)
 				began := time.Now()
 				w.sleep(time.Minute)
 				w.wantStandings(w.locker, row.want)
@@ -63,9 +63,9 @@ func TestTimelineAnUnknownMasterIsTakenForNew(t *testing.T) {
 				w.settle()
 				w.mustAcquire(tokenA, 9*time.Minute)
 				w.locker.Close(t.Context())
-				w.masters[2].kill()
+				w.masters[2].Kill()
 				w.restart(remembers, 0)
-				w.masters[0].remove(key)
+				w.masters[0].Remove(key)
 				fresh := w.started(w.masters...)
 				w.sleep(9 * time.Minute)
 				w.wantStandings(fresh, "QCA")
@@ -80,10 +80,10 @@ func TestTimelineAnUnknownMasterIsTakenForNew(t *testing.T) {
 func TestTimelineALongRestartWaitsForNobody(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[2].kill()
-		w.masters[0].kill()
+		w.masters[2].Kill()
+		w.masters[0].Kill()
 		w.sleep(3 * 30 * second)
-		w.masters[0].restart(true)
+		w.masters[0].Restart(true)
 		w.sleep(9 * time.Minute)
 		w.wantStandings(w.locker, "QCA")
 		w.sleep(3 * time.Minute)
@@ -97,7 +97,7 @@ func TestTimelineADeadMasterIsReplacedWhenTheOthersVote(t *testing.T) {
 		old := w.another(timelineConfig())
 		w.settle()
 		w.mustAcquire(tokenA, 20*second)
-		w.masters[2].kill()
+		w.masters[2].Kill()
 		w.restart(false, 0)
 		w.sleep(40 * second)
 		w.wantStandings(w.locker, "QCA")
@@ -109,7 +109,7 @@ func TestTimelineADeadMasterIsReplacedWhenTheOthersVote(t *testing.T) {
 		if err := w.locker.Reload(context.Background(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		w.masters[2].restart(true) // it is back, and no quorum is with it any more
+		w.masters[2].Restart(true) // it is back, and no quorum is with it any more
 		w.settle()
 		w.wantStandings(w.locker, "CCQ")
 		w.wantStandings(old, "CCB")
@@ -136,13 +136,13 @@ func TestTimelineAMasterThatIsNeededIsNotReplaced(t *testing.T) {
 func TestTimelineTheLongestQuarantineEndsEarlyWhereOthersCanTell(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[2].pause()
+		w.masters[2].Pause()
 		w.restart(false, 0)
 		w.sleep(40 * second)
 		if left := time.Until(w.locker.Status().Masters[0].Until); left < 8*time.Minute {
 			t.Errorf("it votes again in %v, and nobody can tell what it forgot", left)
 		}
-		w.masters[2].resume()
+		w.masters[2].Resume()
 		w.settle()
 		if left := time.Until(w.locker.Status().Masters[0].Until); left > 30*second {
 			t.Errorf("it votes again in %v", left)

@@ -21,9 +21,9 @@ func TestTimelineTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
 		for i, k := range links {
 			switch {
 			case i < 2:
-				k.setDelay(1900*time.Millisecond, 0)
+				k.SetDelay(1900*time.Millisecond, 0)
 			case i < 4:
-				k.mute()
+				k.Mute()
 			}
 		}
 		first := begin(w, func() Outcome {
@@ -50,7 +50,7 @@ func TestTimelineALongerTTLIsOnRecordInDatabase0(t *testing.T) {
 		acquireIn(t, w.locker, 3, "the first use")
 		w.settle()
 		for _, m := range w.masters[:3] {
-			m.flushDB(0)
+			m.FlushDB(0)
 		}
 		r := AcquireRequest{DB: 3, Key: []byte("lock:long"), Value: []byte(tokenA), TTL: 8 * time.Minute}
 		if o := w.locker.Acquire(t.Context(), r); o.Verdict != NoQuorum {
@@ -68,7 +68,7 @@ func (w *timeline) quarantineOf(master int) time.Duration {
 	w.t.Helper()
 	w.restart(true, master)
 	w.sleep(3 * second)
-	m, ok := marker.Parse(w.masters[master].value(marker.Key))
+	m, ok := marker.Parse(w.masters[master].Value(marker.Key))
 	if !ok || m.Since == 0 {
 		w.t.Fatalf("it is not in quarantine: %+v", m)
 	}
@@ -121,7 +121,7 @@ func TestTimelineTheLongestTTLIsKeptWhileALockMayLive(t *testing.T) {
 				t.Fatalf("%v: %+v", time.Since(began), o)
 			}
 			for i, m := range w.masters {
-				if x, _ := marker.Parse(m.value(marker.Key)); x.Granted() < 2*time.Minute {
+				if x, _ := marker.Parse(m.Value(marker.Key)); x.Granted() < 2*time.Minute {
 					t.Fatalf("after %v master %d has %v on record", time.Since(began), i+1, x)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/integration/fault"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // What happens to masters and links. The names of faults are those of package fault.
@@ -15,8 +16,8 @@ import (
 // addMasters makes masters that no Locker has seen.
 func (w *timeline) addMasters(n int) {
 	for i := range n {
-		m := newFakeMaster(fmt.Sprintf("m%d", i+1))
-		m.watch = w.note
+		m := newMaster(fmt.Sprintf("m%d", i+1))
+		m.Watch = w.note
 		w.masters = append(w.masters, m)
 	}
 }
@@ -26,11 +27,11 @@ var serverName = regexp.MustCompile(`^(m\d+|all)$`)
 func (s *stage) isServer(word string) bool { return serverName.MatchString(word) }
 
 // server returns a server by its name. One that nobody named before is empty.
-func (s *stage) server(name string) *fakeMaster {
+func (s *stage) server(name string) *toymaster.Master {
 	m := s.servers[name]
 	if m == nil {
-		m = newFakeMaster(name)
-		m.watch = s.note
+		m = newMaster(name)
+		m.Watch = s.note
 		s.servers[name] = m
 	}
 	return m
@@ -38,7 +39,7 @@ func (s *stage) server(name string) *fakeMaster {
 
 // atMasters plays an event at masters.
 func (s *stage) atMasters(words []string) {
-	var at []*fakeMaster
+	var at []*toymaster.Master
 	for ; s.isServer(words[0]); words = words[1:] {
 		if words[0] == "all" {
 			at = s.masters
@@ -51,7 +52,7 @@ func (s *stage) atMasters(words []string) {
 	}
 }
 
-func (s *stage) atMaster(m *fakeMaster, verb string, words []string) {
+func (s *stage) atMaster(m *toymaster.Master, verb string, words []string) {
 	word := func(i int) string {
 		if i < len(words) {
 			return words[i]
@@ -59,88 +60,88 @@ func (s *stage) atMaster(m *fakeMaster, verb string, words []string) {
 		return ""
 	}
 	restart := func(remembers bool) {
-		if !m.away {
-			m.kill()
+		if !m.Away {
+			m.Kill()
 		}
-		m.restart(remembers)
+		m.Restart(remembers)
 	}
 	switch verb {
 	case fault.Kill:
-		m.kill()
+		m.Kill()
 	case fault.Restart:
 		restart(true)
 	case fault.Forget:
 		restart(false)
 	case fault.Pause:
-		m.pause()
+		m.Pause()
 	case "resume": // [newest first, each older session D later]
 		if word(0) != "" {
-			m.resumeNewestFirst(duration(word(0)))
+			m.ResumeNewestFirst(duration(word(0)))
 		} else {
-			m.resume()
+			m.Resume()
 		}
 	case fault.Flush: // [DB]
 		if word(0) != "" {
-			delete(m.dbs, atoi(word(0)))
+			delete(m.DBs, atoi(word(0)))
 		} else {
-			m.flush()
+			m.Flush()
 		}
 	case fault.Jump:
-		m.jump(duration(word(0)))
+		m.Jump(duration(word(0)))
 	case fault.Refuse:
-		m.refuse(strings.Join(words, " "))
+		m.Refuse(strings.Join(words, " "))
 	case "serve":
-		m.refuse("")
+		m.Refuse("")
 	case "hold": // VALUE [for TTL] [in DB]
 		values, ttl := cutTTL(words)
-		m.put(key, meant(values[0]), ttl)
+		m.Put(key, meant(values[0]), ttl)
 	case "list": // the key is a list
-		m.store(0, []byte(key), entry{value: meant(word(0)), isList: true})
+		m.Store(0, []byte(key), toymaster.Entry{Value: meant(word(0)), IsList: true})
 	case "lose": // [DB]
-		delete(m.dbs[atoi("0"+word(0))], key)
+		delete(m.DBs[atoi("0"+word(0))], key)
 	case "swap": // DB DB
 		one, other := atoi(word(0)), atoi(word(1))
-		m.dbs[one], m.dbs[other] = m.dbs[other], m.dbs[one]
+		m.DBs[one], m.DBs[other] = m.DBs[other], m.DBs[one]
 	case "databases":
-		m.databases = atoi(word(0))
+		m.Databases = atoi(word(0))
 	case "lack": // scripts
-		clear(m.scripts)
+		clear(m.Scripts)
 	case "misread":
-		m.misreads(duration(word(0)))
+		m.Misreads(duration(word(0)))
 	case "evict":
-		m.configure(word(0))
+		m.Configure(word(0))
 	case "copy": // what it holds now, for the time when it becomes a master again
-		s.kept[m.name] = m.copied()
+		s.kept[m.Name] = m.Copied()
 	case "replica":
-		m.becomeReplica()
+		m.BecomeReplica()
 	case "master":
-		if s.kept[m.name] == nil {
-			s.kept[m.name] = m.copied()
+		if s.kept[m.Name] == nil {
+			s.kept[m.Name] = m.Copied()
 		}
-		m.becomeMaster(s.kept[m.name])
-		delete(s.kept, m.name)
+		m.BecomeMaster(s.kept[m.Name])
+		delete(s.kept, m.Name)
 	case "likewise": // it has all that another server has
-		m.dbs = s.server(word(0)).copied()
+		m.DBs = s.server(word(0)).Copied()
 	case "replid":
-		m.replid[0] = word(0) + m.name
+		m.Replid[0] = word(0) + m.Name
 	case "deny":
-		m.noRole, m.deaf = m.noRole || word(0) == "ROLE", m.deaf || word(0) == "SUBSCRIBE"
+		m.NoRole, m.Deaf = m.NoRole || word(0) == "ROLE", m.Deaf || word(0) == "SUBSCRIBE"
 	case "allow":
-		m.noRole, m.deaf = m.noRole && word(0) != "ROLE", m.deaf && word(0) != "SUBSCRIBE"
+		m.NoRole, m.Deaf = m.NoRole && word(0) != "ROLE", m.Deaf && word(0) != "SUBSCRIBE"
 	case "backlog":
-		m.backlog, m.offset = true, 14
+		m.Backlog, m.Offset = true, 14
 	case "publish":
-		m.publish("chan", word(0))
+		m.Publish("chan", word(0))
 	case "invalidate":
-		m.invalidate(words...)
+		m.Invalidate(words...)
 	case "say":
 		text, err := strconv.Unquote(strings.Join(words, " "))
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		m.say(text)
+		m.Say(text)
 	case "end": // the connections that listen
-		m.endListeners()
+		m.EndListeners()
 	default:
 		s.t.Fatalf("no master does %q", verb)
 	}
@@ -148,33 +149,33 @@ func (s *stage) atMaster(m *fakeMaster, verb string, words []string) {
 
 // atLinks plays an event at links. A link may have a fate: lost@5ms or cut@5ms for the next question.
 func (s *stage) atLinks(words []string) {
-	var at []*link
+	var at []*toymaster.Link
 	for ; strings.Contains(words[0], "-"); words = words[1:] {
 		at = append(at, s.linkNames(words[0])...)
 	}
 	for _, k := range at {
 		switch verb, d, _ := strings.Cut(words[0], "@"); verb {
 		case fault.Mute:
-			k.mute()
+			k.Mute()
 		case "unmute":
-			k.unmute()
+			k.Unmute()
 		case "abandon":
-			k.abandon()
+			k.Abandon()
 		case fault.Slow: // D [JITTER]
 			var jitter time.Duration
 			if len(words) > 2 {
 				jitter = duration(words[2])
 			}
-			k.setDelay(duration(words[1]), jitter)
+			k.SetDelay(duration(words[1]), jitter)
 		case "answers": // take D
-			k.replyDelay = duration(words[1])
+			k.ReplyDelay = duration(words[1])
 		case "lost":
-			k.setFate(fate{questionLost, duration(d)})
+			k.LoseQuestion(duration(d))
 		case fault.Cut:
 			if d == "" {
-				k.cut()
+				k.Cut()
 			} else {
-				k.setFate(fate{answerLost, duration(d)})
+				k.LoseAnswer(duration(d))
 			}
 		default:
 			s.t.Fatalf("no link does %q", verb)

@@ -48,7 +48,7 @@ func TestTimelineAVeryLateGrantIsDeleted(t *testing.T) {
 	for _, value := range []string{tokenA, short} {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			other := w.another(timelineConfig())
-			w.links[4].setDelay(90*time.Millisecond, 0)
+			w.links[4].SetDelay(90*time.Millisecond, 0)
 			w.mustAcquire(value, 0)
 			if o := byDEL(other); o.Verdict != Won {
 				t.Fatalf("%+v", o)
@@ -83,17 +83,17 @@ func TestTimelineALockThatMastersMayHaveForgottenIsNoStray(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				w.put("A A A - -", time.Hour)
 				away(w)
-				w.masters[2].put(key, tokenA, time.Hour)
+				w.masters[2].Put(key, tokenA, time.Hour)
 				if name == "forgotten" {
-					w.masters[2].flush()
+					w.masters[2].Flush()
 					w.settle()
 				}
 				for range 5 {
 					w.get()
 					w.elapse(enough)
 				}
-				w.masters[2].resume()
-				if a, b := w.masters[0].value(key), w.masters[1].value(key); a != tokenA || b != tokenA {
+				w.masters[2].Resume()
+				if a, b := w.masters[0].Value(key), w.masters[1].Value(key); a != tokenA || b != tokenA {
 					t.Errorf("a holder's copies are %q and %q", a, b)
 				}
 			})
@@ -205,8 +205,8 @@ func TestTimelineCountersThatCrossStayEqual(t *testing.T) {
 				if i == master {
 					near, far = far, near
 				}
-				near.setDelay(time.Millisecond, 0)
-				far.setDelay(2*time.Millisecond, 0)
+				near.SetDelay(time.Millisecond, 0)
+				far.SetDelay(2*time.Millisecond, 0)
 			}
 			one, two := begin(w, func() Outcome { return incr(w.locker) }), begin(w, func() Outcome { return incr(other) })
 			replies := []string{string(one().Reply), string(two().Reply)}

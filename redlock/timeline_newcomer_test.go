@@ -10,17 +10,18 @@ import (
 
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // Servers in a master's place that a process has not met before (roster/joining.go).
 
 // started starts a process with a list of its own.
-func (w *timeline) started(servers ...*fakeMaster) *Locker {
+func (w *timeline) started(servers ...*toymaster.Master) *Locker {
 	cfg := timelineConfig()
 	cfg.New, cfg.Loop = false, w.loop
 	for i, m := range servers {
-		k := newLink("started-"+m.name, m, uint64(i), w.World)
-		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
+		k := toymaster.NewLink("started-"+m.Name, m, uint64(i), w.World)
+		cfg.Masters = append(cfg.Masters, Master{Name: m.Name, Dial: func(ctx context.Context) (net.Conn, error) { return k.Dial(ctx) }})
 	}
 	l, err := New(cfg)
 	if err != nil {
@@ -31,10 +32,10 @@ func (w *timeline) started(servers ...*fakeMaster) *Locker {
 }
 
 // newcomer makes a server that nobody knows, empty or with a copy of another one's data.
-func (w *timeline) newcomer(name string, copied *fakeMaster) *fakeMaster {
-	m := newFakeMaster(name)
+func (w *timeline) newcomer(name string, copied *toymaster.Master) *toymaster.Master {
+	m := newMaster(name)
 	if copied != nil {
-		m.dbs = copied.copied()
+		m.DBs = copied.Copied()
 	}
 	return m
 }
@@ -45,7 +46,7 @@ func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *te
 			onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 				w.settle()
 				w.mustAcquire(tokenA, 40*second)
-				var source *fakeMaster
+				var source *toymaster.Master
 				if copies {
 					source = w.masters[2]
 				}
@@ -66,7 +67,7 @@ func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *te
 				}
 				w.wantStandings(w.locker, "CCB")
 				// The old server does not come back, not even empty.
-				w.masters[2].flush()
+				w.masters[2].Flush()
 				w.settle()
 				w.wantStandings(w.locker, "CCU")
 				if status := w.locker.Status(); !strings.Contains(status.Masters[2].Reason, "another server took its place in epoch 2") {
@@ -116,8 +117,8 @@ func TestTimelineAMasterThatSomebodyKnowsIsNoNewcomer(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
 		w.forget(0)
-		w.masters[1].kill()
-		w.masters[1].restart(true)
+		w.masters[1].Kill()
+		w.masters[1].Restart(true)
 		fresh := w.started(w.masters...)
 		w.sleep(time.Minute)
 		for _, l := range []*Locker{w.locker, fresh} {
@@ -160,8 +161,8 @@ func TestTimelineMastersThatNobodyKnowsVoteAgain(t *testing.T) {
 
 func (w *timeline) restart(remembers bool, masters ...int) {
 	for _, i := range masters {
-		w.masters[i].kill()
-		w.masters[i].restart(remembers)
+		w.masters[i].Kill()
+		w.masters[i].Restart(remembers)
 	}
 }
 
@@ -169,15 +170,15 @@ func (w *timeline) restart(remembers bool, masters ...int) {
 func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		old := w.masters[2].value(marker.Key)
+		old := w.masters[2].Value(marker.Key)
 		w.locker.Close(t.Context())
 		w.restart(true, 2)
 		fresh := w.started(w.masters...)
 		w.sleep(11 * time.Minute)
 		w.wantStandings(fresh, "CCC")
-		w.masters[2].kill()
-		w.masters[2].restart(true)
-		w.masters[2].put(marker.Key, old, 0)
+		w.masters[2].Kill()
+		w.masters[2].Restart(true)
+		w.masters[2].Put(marker.Key, old, 0)
 		w.sleep(11 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		if epoch := fresh.Status().Epoch; epoch != 3 {

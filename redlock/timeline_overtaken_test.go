@@ -51,7 +51,7 @@ func TestTimelineAnExtensionThatIsRepeatedEndsWhenItWasAskedTo(t *testing.T) {
 			if n := w.countHeard(i, "PEXPIRE"); n != 2 {
 				t.Errorf("master %d was asked %d times", i+1, n)
 			}
-			left := m.ttl(key) + time.Since(began)
+			left := m.TTL(key) + time.Since(began)
 			if left > 20*second+5*time.Millisecond || left < 20*second-5*time.Millisecond {
 				t.Errorf("master %d keeps it for %v", i+1, left)
 			}
@@ -76,7 +76,7 @@ func TestTimelineADELThatWasOvertakenDeletesWhatItMet(t *testing.T) {
 		}
 		w.elapse(0)
 		for i, m := range w.masters[:4] {
-			if v := m.value(key); v != "" {
+			if v := m.Value(key); v != "" {
 				t.Errorf("master %d has %q", i+1, v)
 			}
 		}

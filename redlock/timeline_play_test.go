@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/integration/datatest"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // TestTimelines plays testdata/timelines/*.txt in virtual time. A script is a story in events, one a line:
@@ -55,15 +56,15 @@ func TestTimelines(t *testing.T) {
 type stage struct {
 	*timeline
 	cfg       Config // of the processes that start next
-	servers   map[string]*fakeMaster
+	servers   map[string]*toymaster.Master
 	processes []*process
 	listeners []*listenerLog
 	beside    *crew
 	ended     []ending // what was begun beside and has ended, until it is told
 	heardTo   int      // the executions that heard has told
 	heardAt   time.Time
-	values    string                              // that were told last
-	kept      map[string]map[int]map[string]entry // by server: what it has when it becomes a master again
+	values    string                                        // that were told last
+	kept      map[string]map[int]map[string]toymaster.Entry // by server: what it has when it becomes a master again
 	observer  *recorder
 }
 
@@ -74,7 +75,7 @@ type ending struct{ what, how string }
 type process struct {
 	*Locker
 	name  string
-	links map[string]*link
+	links map[string]*toymaster.Link
 	told  string // how it judged the masters when that was told last
 	watch []*Watch
 }
@@ -88,9 +89,9 @@ func (s *stage) reset() {
 		s.close(p)
 	}
 	s.masters, s.links, s.processes, s.listeners, s.ended = nil, nil, nil, nil, nil
-	s.servers, s.beside, s.values = map[string]*fakeMaster{}, s.crew(), ""
+	s.servers, s.beside, s.values = map[string]*toymaster.Master{}, s.crew(), ""
 	s.log, s.heardTo, s.heardAt = nil, 0, time.Now()
-	s.observer, s.kept = newRecorder(), map[string]map[int]map[string]entry{}
+	s.observer, s.kept = newRecorder(), map[string]map[int]map[string]toymaster.Entry{}
 	if s.cfg.MasterTimeout == 0 {
 		s.cfg = timelineConfig()
 	}
@@ -166,7 +167,7 @@ func (s *stage) doNamed(words []string) string {
 func (s *stage) found(n int) {
 	s.addMasters(n)
 	for _, m := range s.masters {
-		s.servers[m.name] = m
+		s.servers[m.Name] = m
 	}
 	s.values = s.held()
 }
@@ -198,16 +199,16 @@ func (s *stage) sleepUntil(words []string) {
 	happened := func() bool {
 		switch {
 		case words[1] == "holds" && words[2] == "nothing":
-			return m.value(key) == ""
+			return m.Value(key) == ""
 		case words[1] == "holds":
-			return m.value(key) == meant(words[2])
+			return m.Value(key) == meant(words[2])
 		}
-		heard := ", " + strings.Join(s.heardSince(m.name, s.heardTo), ", ") + ","
+		heard := ", " + strings.Join(s.heardSince(m.Name, s.heardTo), ", ") + ","
 		return strings.Count(heard, ", "+words[2]+",") >= atoi(words[3])
 	}
 	step := 5 * time.Millisecond
 	for began := time.Now(); !happened(); s.elapse(step) {
-		if len(s.heardSince(m.name, s.heardTo)) > 0 {
+		if len(s.heardSince(m.Name, s.heardTo)) > 0 {
 			step = 200 * time.Microsecond
 		}
 		if time.Since(began) > 2*time.Minute {
@@ -254,7 +255,7 @@ func (s *stage) changed() string {
 func (s *stage) held() string {
 	var words []string
 	for _, m := range s.masters {
-		words = append(words, named(m.value(key)))
+		words = append(words, named(m.Value(key)))
 	}
 	return strings.Join(words, " ")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/sim"
 )
 
 // Reads, and the swaps of the old SETNX page.
@@ -35,11 +36,11 @@ func TestTimelineAtMostOneOfRacingSwapsWins(t *testing.T) {
 				w.others = append(w.others, l)
 				proxies = append(proxies, l)
 				for i, k := range links {
-					k.setDelay(time.Duration(hash(uint64(order), uint64(len(proxies)), uint64(i))%20)*time.Millisecond, 0)
+					k.SetDelay(time.Duration(sim.Hash(uint64(order), uint64(len(proxies)), uint64(i))%20)*time.Millisecond, 0)
 				}
 			}
 			for i, k := range w.links {
-				k.setDelay(time.Duration(hash(uint64(order), uint64(i))%20)*time.Millisecond, 0)
+				k.SetDelay(time.Duration(sim.Hash(uint64(order), uint64(i))%20)*time.Millisecond, 0)
 			}
 			racing := w.crew()
 			winners := 0
@@ -75,7 +76,7 @@ func TestTimelineARaceOfSwapsLeavesOneValue(t *testing.T) {
 				w.others = append(w.others, l)
 				racers = append(racers, l)
 				for j, k := range links {
-					k.setDelay(time.Duration(hash(uint64(order), uint64(i), uint64(j))%20)*time.Millisecond, 0)
+					k.SetDelay(time.Duration(sim.Hash(uint64(order), uint64(i), uint64(j))%20)*time.Millisecond, 0)
 				}
 			}
 			racing := w.crew()

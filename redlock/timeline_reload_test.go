@@ -11,14 +11,15 @@ import (
 
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // Masters are replaced while requests go on, and wrong replacements are refused.
 
 // joining makes a server that could become a master.
 func (w *timeline) joining(name string) Master {
-	k := newLink("p-"+name, newFakeMaster(name), 6, w.World)
-	return Master{Name: name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }}
+	k := toymaster.NewLink("p-"+name, newMaster(name), 6, w.World)
+	return Master{Name: name, Dial: func(ctx context.Context) (net.Conn, error) { return k.Dial(ctx) }}
 }
 
 // withMaster is a configuration in which another server is the master at a place.
@@ -45,7 +46,7 @@ func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *tes
 			t.Errorf("%+v", status)
 		}
 		// A replaced server must not come back through an old list, not even empty.
-		w.masters[2].flush()
+		w.masters[2].Flush()
 		w.settle()
 		w.wantStandings(old, "CCUCC")
 		w.sleep(11 * time.Minute)
@@ -79,7 +80,7 @@ func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		w.wantStandings(w.locker, "CCCCC")
-		w.masters[2].flush()
+		w.masters[2].Flush()
 		if err := w.locker.Reload(t.Context(), back); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // Memory that is replaced without a restart (roster/judge.go).
@@ -16,16 +17,16 @@ func TestTimelineAFailoverThereAndBackHasForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				w.settle()
-				var copies []map[int]map[string]entry
+				var copies []map[int]map[string]toymaster.Entry
 				for _, m := range w.masters[:2] {
-					copies = append(copies, m.copied())
+					copies = append(copies, m.Copied())
 				}
 				w.put("A A A - -", 20*second)
 				for i, copied := range copies {
-					w.masters[i].becomeReplica()
-					w.masters[i].becomeMaster(copied)
+					w.masters[i].BecomeReplica()
+					w.masters[i].BecomeMaster(copied)
 					if cut {
-						w.links[i].cut()
+						w.links[i].Cut()
 					}
 				}
 				w.sleep(second / 10)
@@ -50,15 +51,15 @@ func TestTimelineAFailoverThereAndBackHasForgotten(t *testing.T) {
 func TestTimelineAFailoverBetweenTwoBatchesGrantsNothing(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		var copies []map[int]map[string]entry
+		var copies []map[int]map[string]toymaster.Entry
 		for _, m := range w.masters[:2] {
-			copies = append(copies, m.copied())
+			copies = append(copies, m.Copied())
 		}
 		w.put("A A A - -", 20*second)
 		w.get() // INFO was asked with this, and is not again for a while
 		for i, copied := range copies {
-			w.masters[i].becomeReplica()
-			w.masters[i].becomeMaster(copied)
+			w.masters[i].BecomeReplica()
+			w.masters[i].BecomeMaster(copied)
 		}
 		if o, _ := w.acquire(tokenB, 20*second); o.Verdict == Won {
 			t.Errorf("a second client: %+v", o)
@@ -74,9 +75,9 @@ func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 		w.settle()
 		w.get()
 		m := w.masters[0]
-		copied := m.copied()
-		m.becomeReplica()
-		m.becomeMaster(copied)
+		copied := m.Copied()
+		m.BecomeReplica()
+		m.BecomeMaster(copied)
 		for range 20 {
 			w.get()
 			w.sleep(second / 100)
@@ -92,9 +93,9 @@ func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 func TestTimelineRoleIsAskedInsteadOfInfo(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[1].noRole = true
-		w.links[1].cut()
-		w.masters[2].backlog, w.masters[2].offset = true, 14
+		w.masters[1].NoRole = true
+		w.links[1].Cut()
+		w.masters[2].Backlog, w.masters[2].Offset = true, 14
 		w.settle()
 		before := len(w.executions())
 		for range 60 {
@@ -103,12 +104,12 @@ func TestTimelineRoleIsAskedInsteadOfInfo(t *testing.T) {
 		}
 		asked := map[string]int{}
 		for _, x := range w.executions()[before:] {
-			asked[x.master+" "+string(x.args[0])]++
+			asked[x.Master+" "+string(x.Args[0])]++
 		}
 		for i, m := range w.masters {
-			role, info := asked[m.name+" ROLE"], asked[m.name+" INFO"]
+			role, info := asked[m.Name+" ROLE"], asked[m.Name+" INFO"]
 			if i == 0 && (role < 100 || info < 1 || info > 5) || i > 0 && (role > 0 || info < 120) {
-				t.Errorf("%s was asked ROLE %d times and INFO %d times", m.name, role, info)
+				t.Errorf("%s was asked ROLE %d times and INFO %d times", m.Name, role, info)
 			}
 		}
 		w.wantStandings(w.locker, "CCC")
@@ -120,8 +121,8 @@ func TestTimelineRoleIsAskedInsteadOfInfo(t *testing.T) {
 func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		w.masters[0].becomeReplica()
-		w.masters[1].becomeReplica()
+		w.masters[0].BecomeReplica()
+		w.masters[1].BecomeReplica()
 		if o, _ := w.acquire(tokenA, 20*second); o.Verdict != NoQuorum {
 			t.Errorf("with two replicas: %+v", o)
 		}
@@ -130,7 +131,7 @@ func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
 		if reason := w.locker.Status().Masters[0].Reason; !strings.Contains(reason, "replica") {
 			t.Errorf("it is told as %q", reason)
 		}
-		w.masters[0].becomeMaster(w.masters[0].copied())
+		w.masters[0].BecomeMaster(w.masters[0].Copied())
 		w.settle()
 		w.wantStandings(w.locker, "QBC")
 		w.sleep(30 * second)
@@ -145,11 +146,11 @@ func TestTimelineAReplicaThatBecomesAMasterVotes(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
 		w.locker.Close(t.Context())
-		w.masters[0].becomeReplica()
+		w.masters[0].BecomeReplica()
 		fresh := w.started(w.masters...)
 		w.settle()
 		w.wantStandings(fresh, "BCC")
-		w.masters[0].becomeMaster(w.masters[0].copied())
+		w.masters[0].BecomeMaster(w.masters[0].Copied())
 		w.settle()
 		w.wantStandings(fresh, "QCC")
 		w.sleep(30 * second)
@@ -163,13 +164,13 @@ func TestTimelineTheFirstReplicaIsNoAmnesia(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
 		for _, m := range w.masters {
-			m.replid[0] = "new-" + m.name
+			m.Replid[0] = "new-" + m.Name
 		}
 		w.mustAcquire(tokenA, 20*second)
 		w.settle()
 		w.wantStandings(w.locker, "CCC")
 		for _, m := range w.masters {
-			if text := m.value(marker.Key); !strings.Contains(text, " replid=new-"+m.name+" ") {
+			if text := m.Value(marker.Key); !strings.Contains(text, " replid=new-"+m.Name+" ") {
 				t.Errorf("it is not on record: %s", text)
 			}
 		}

@@ -76,12 +76,12 @@ func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
 		}
 		x.want(t, "gap, gap")
 		// A ballot of the other process needs three of five, too.
-		w.masters[0].kill()
+		w.masters[0].Kill()
 		w.settle()
 		if o := old.Acquire(t.Context(), AcquireRequest{Key: []byte("another"), Value: []byte(tokenB), TTL: second}); o.Verdict != NoQuorum || o.Needed != 3 || o.Asked != 5 {
 			t.Errorf("%+v", o)
 		}
-		w.masters[0].restart(true)
+		w.masters[0].Restart(true)
 		w.sleep(2 * time.Minute)
 		for _, cfg := range []Config{four, three} {
 			if err := w.locker.Reload(t.Context(), cfg); err != nil {

@@ -70,7 +70,7 @@ func TestTimelineAScriptThatReleasesIsDeliveredToWhoMissedIt(t *testing.T) {
 				}
 				w.elapse(0)
 				for _, m := range w.masters[3:] {
-					m.restart(true)
+					m.Restart(true)
 				}
 				w.elapse(4 * second)
 				w.wantValues("- - - - -")
@@ -92,14 +92,14 @@ func TestTimelineAShortValueThatARunReplacedMayComeBack(t *testing.T) {
 			w.elapse(timeout)
 		}
 		set(w.locker, on)
-		w.links[4].mute()
-		w.links[4].cut()
+		w.links[4].Mute()
+		w.links[4].Cut()
 		w.elapse(3 * second)
 		set(w.locker, "off")
 		set(other, on)
-		w.links[4].unmute()
+		w.links[4].Unmute()
 		w.elapse(4 * second)
-		if v := w.masters[4].value(key); v != on {
+		if v := w.masters[4].Value(key); v != on {
 			t.Errorf("the last master holds %q", v)
 		}
 	})
@@ -173,7 +173,7 @@ func TestTimelineAScriptThatHadToBeLoadedGoesOutWhenAllHaveAnswered(t *testing.T
 		w.elapse(20 * second)
 		w.play("ok ok ok ok@9ms ok@9ms")
 		for _, m := range w.masters[:3] {
-			clear(m.scripts)
+			clear(m.Scripts)
 		}
 		wantReply(t, take(), ":1\r\n")
 		w.elapse(second)
@@ -181,7 +181,7 @@ func TestTimelineAScriptThatHadToBeLoadedGoesOutWhenAllHaveAnswered(t *testing.T
 		// It is won without the master that has forgotten it.
 		w.elapse(20 * second)
 		w.play("ok ok@9ms ok@9ms ok@9ms ok@9ms")
-		clear(w.masters[0].scripts)
+		clear(w.masters[0].Scripts)
 		wantReply(t, take(), ":1\r\n")
 	})
 }
@@ -209,7 +209,7 @@ func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {
 		}
 		w.elapse(second)
 		w.wantValues("- - X X X")
-		w.masters[1].resume()
+		w.masters[1].Resume()
 		w.elapse(second)
 		w.wantValues("- - X X X")
 	})
@@ -219,9 +219,9 @@ func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {
 // it does not recognise what it should undo.
 func TestTimelineACopyWithAMisreadExpiryIsMended(t *testing.T) {
 	onTimeline(t, "no no no ok ok", func(t *testing.T, w *timeline) {
-		w.masters[3].misreads(5 * time.Millisecond)
+		w.masters[3].Misreads(5 * time.Millisecond)
 		wantReply(t, w.eval(takeIfFree, tokenA, "60000"), ":0\r\n")
-		w.masters[3].misreads(0)
+		w.masters[3].Misreads(0)
 		w.elapse(second)
 		w.wantValues("X X X A -")
 		w.elapse(4 * second)
@@ -294,7 +294,7 @@ func TestTimelineALateDeletionOfTheNextLockIsPutBack(t *testing.T) {
 		}
 		w.put("A A A A A", time.Minute)
 		for _, m := range w.masters[2:] {
-			m.resume()
+			m.Resume()
 		}
 		w.elapse(second)
 		w.wantValues("A A A A A")
@@ -309,7 +309,7 @@ func TestTimelineAScriptThatReleasesReachesALateGrant(t *testing.T) {
 			wantReply(t, w.eval(takeIfFree, value, "60000"), ":1\r\n")
 			w.elapse(3 * timeout)
 			wantReply(t, w.eval(compareAndDelete+"\n--\\", value), ":1\r\n")
-			w.masters[4].resume()
+			w.masters[4].Resume()
 			w.elapse(second)
 			w.wantValues(after)
 		})

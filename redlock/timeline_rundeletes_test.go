@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/toymaster"
 )
 
 // A deletion that does not look whose lock it is must not delete votes. Otherwise two clients could
@@ -27,11 +29,11 @@ func TestTimelineADeletionThatLooksAtNothingDeletesNoVotes(t *testing.T) {
 				b, links := w.connect("b", timelineConfig())
 				c, others := w.connect("c", timelineConfig())
 				w.others = append(w.others, b, c)
-				links[2].setDelay(15*time.Millisecond, 0)
-				links[3].mute()
-				links[4].mute()
-				others[2].mute()
-				others[4].mute()
+				links[2].SetDelay(15*time.Millisecond, 0)
+				links[3].Mute()
+				links[4].Mute()
+				others[2].Mute()
+				others[4].Mute()
 				acquire := func(l *Locker, value string) (wait func() Outcome) {
 					return begin(w, func() Outcome {
 						return l.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: time.Minute})
@@ -123,9 +125,9 @@ func TestTimelineDeletionsBesideAcquires(t *testing.T) {
 		for round := range rounds {
 			name := fmt.Sprint("lock:", round)
 			lock := bytesOf([]string{name})
-			for i, links := range [][]*link{w.links, ofB, ofC} {
+			for i, links := range [][]*toymaster.Link{w.links, ofB, ofC} {
 				for _, k := range links {
-					k.setDelay(short()/[]time.Duration{10, 1, 1}[i], 0) // a deletion asks three times
+					k.SetDelay(short()/[]time.Duration{10, 1, 1}[i], 0) // a deletion asks three times
 				}
 			}
 			r := []RunRequest{

@@ -32,7 +32,7 @@ func TestTimelineTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 // If there is no set for some time, the reason is logged once.
 func TestTimelineWhyThereIsNoSetIsLoggedOnce(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *timeline) {
-		w.masters[2].kill()
+		w.masters[2].Kill()
 		var log lockedText
 		cfg := timelineConfig()
 		cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -61,7 +61,7 @@ func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
 		if news := told.of("m5")[before:]; len(news) != 1 || news[0] != roster.Silent || w.locker.Status().Masters[4].State != roster.Unreachable {
 			t.Errorf("a master that hangs is told as %q", news)
 		}
-		w.masters[4].resume()
+		w.masters[4].Resume()
 		w.elapse(second)
 		if state := w.locker.Status().Masters[4].State; state != roster.Voting {
 			t.Errorf("it answers again and is %v", state)

@@ -34,11 +34,11 @@ func TestTimelineAcquiresOfOneKeyTakeTurns(t *testing.T) {
 		}
 		values := map[string]time.Time{}
 		for _, x := range w.executions() {
-			if string(x.args[0]) == "SET" {
-				if at, seen := values[string(x.args[2])]; seen && !at.Equal(x.at) {
-					t.Errorf("one acquire was written at %v and %v", at, x.at)
+			if string(x.Args[0]) == "SET" {
+				if at, seen := values[string(x.Args[2])]; seen && !at.Equal(x.At) {
+					t.Errorf("one acquire was written at %v and %v", at, x.At)
 				}
-				values[string(x.args[2])] = x.at
+				values[string(x.Args[2])] = x.At
 			}
 		}
 		moments := map[time.Time]bool{}
@@ -76,7 +76,7 @@ func TestTimelineAReleaseIsNotHeldBack(t *testing.T) {
 		w.crew().Go(func() { w.acquireKey(key, tokenB) }) // has the turn for 50 ms
 		w.sleep(5 * time.Millisecond)
 		for _, i := range []int{2, 3, 4} {
-			w.masters[i].resume()
+			w.masters[i].Resume()
 		}
 		w.play("ok ok ok@1ms ok@1ms ok@1ms")
 		if o, took := w.release(); o.Verdict != Won || took > 10*time.Millisecond {
@@ -91,7 +91,7 @@ func TestTimelineAMasterThatOwesAVoteOnAKeyIsNotAskedForItAgain(t *testing.T) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, Lost, time.Millisecond)
 		for i := range 3 {
-			w.masters[i].remove(key)
+			w.masters[i].Remove(key)
 		}
 		// Another try with the same token, as clients do in their own loop.
 		w.mustAcquire(tokenA, 10*second)
@@ -121,7 +121,7 @@ func TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases(t *testin
 			t.Errorf("release: %v", o.Verdict)
 		}
 		w.wantHeard(4, "")
-		w.masters[4].resume()
+		w.masters[4].Resume()
 		w.elapse(0)
 		w.wantHeard(4, "SET, GETRANGE, PTTL, release.lua")
 		w.wantValues("- - - - -")
@@ -139,11 +139,11 @@ func TestTimelineTheSuccessorKillsItsPredecessorFirst(t *testing.T) {
 		// The SETs are in the buffers of stopped masters when the connections
 		// break. When they go on, they serve the new connections first.
 		for _, i := range []int{2, 3, 4} {
-			w.links[i].cut()
+			w.links[i].Cut()
 		}
 		w.elapse(10 * time.Millisecond)
 		for _, i := range []int{2, 3, 4} {
-			w.masters[i].resumeNewestFirst(20 * time.Millisecond)
+			w.masters[i].ResumeNewestFirst(20 * time.Millisecond)
 		}
 		w.elapse(0)
 		w.wantValues("- - - - -")
@@ -156,11 +156,11 @@ func TestTimelineAKillThatWasNotHeardIsRepeated(t *testing.T) {
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
 			t.Fatal(o.Verdict)
 		}
-		w.links[2].cut()
+		w.links[2].Cut()
 		w.elapse(10 * time.Millisecond)
 		// The second connection breaks with the KILL of the first under way.
-		w.links[2].setFate(fate{questionLost, time.Millisecond})
-		w.masters[2].resumeNewestFirst(50 * time.Millisecond)
+		w.links[2].LoseQuestion(time.Millisecond)
+		w.masters[2].ResumeNewestFirst(50 * time.Millisecond)
 		w.elapse(0)
 		w.elapse(0)
 		w.wantValues("- - - X X")
@@ -172,8 +172,8 @@ func TestTimelineAKillThatWasNotHeardIsRepeated(t *testing.T) {
 
 func TestTimelineAnotherRunOfTheServerIsNotToldToKill(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-		w.masters[4].kill()
-		w.masters[4].restart(true)
+		w.masters[4].Kill()
+		w.masters[4].Restart(true)
 		w.elapse(5 * second)
 		w.mustAcquire(tokenA, 10*second)
 		w.elapse(0)
@@ -185,8 +185,8 @@ func TestTimelineDebtsComeBeforeNewCalls(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 10*second)
 		w.elapse(0)
-		w.links[4].setDelay(10*time.Millisecond, 0) // so that dialling takes its time
-		w.links[4].setFate(fate{questionLost, time.Millisecond})
+		w.links[4].SetDelay(10*time.Millisecond, 0) // so that dialling takes its time
+		w.links[4].LoseQuestion(time.Millisecond)
 		if o, _ := w.release(); o.Verdict != Won {
 			t.Fatalf("release: %v", o.Verdict)
 		}
@@ -200,7 +200,7 @@ func TestTimelineDebtsComeBeforeNewCalls(t *testing.T) {
 
 func TestTimelineAConnectionThatStaysSilentIsDialledAnew(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-		w.links[4].abandon()
+		w.links[4].Abandon()
 		for range 60 {
 			w.mustAcquire(tokenA, 10*second)
 			w.elapse(0)
@@ -225,7 +225,7 @@ func TestTimelineADeadMasterIsRedialledOffTheClientsPath(t *testing.T) {
 			w.release()
 			w.elapse(second)
 		}
-		w.masters[4].restart(true)
+		w.masters[4].Restart(true)
 		w.elapse(3 * second)
 		if up := w.locker.reachable(); up != 5 {
 			t.Errorf("%d masters are reachable", up)
@@ -259,8 +259,8 @@ func TestTimelineRequestsReachAllMastersInOneOrder(t *testing.T) {
 func (w *timeline) order(master int) []string {
 	var words []string
 	for _, x := range w.executions() {
-		if x.master == w.masters[master].name && len(x.args) > 4 && string(x.args[3]) == key {
-			words = append(words, string(x.args[4]))
+		if x.Master == w.masters[master].Name && len(x.Args) > 4 && string(x.Args[3]) == key {
+			words = append(words, string(x.Args[4]))
 		}
 	}
 	return words

@@ -17,6 +17,7 @@ import (
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/sim"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // Timelines: one word for each of five masters says what it does, and a test checks the
@@ -31,12 +32,13 @@ import (
 type timeline struct {
 	*sim.World
 	t       *testing.T
-	masters []*fakeMaster
-	links   []*link
+	masters []*toymaster.Master
+	links   []*toymaster.Link
 	locker  *Locker
 	others  []*Locker
 	loop    *loop.Loop
-	log     []execution
+	log     []toymaster.Execution
+	probes  probes
 
 	embedded bool // the masters are embedded ones
 }
@@ -94,7 +96,7 @@ func inWorld(t *testing.T, masters int, test func(t *testing.T, w *timeline)) {
 }
 
 func newTimeline(t *testing.T) *timeline {
-	w := &timeline{t: t, World: sim.NewWorld(1)}
+	w := &timeline{t: t, probes: probes{}, World: sim.NewWorld(1)}
 	w.loop = w.Loop(slog.New(slog.DiscardHandler))
 	return w
 }
@@ -140,16 +142,16 @@ func (w *timeline) beginAcquire(value string, ttl time.Duration) (wait func() Ou
 }
 
 // dial makes a Locker with links of its own. Each link may have a delay, from its first dial on.
-func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Locker, []*link) {
-	var links []*link
+func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Locker, []*toymaster.Link) {
+	var links []*toymaster.Link
 	cfg.Masters, cfg.Loop = nil, w.loop
 	for i, m := range w.masters {
-		k := newLink(fmt.Sprintf("%s-%s", name, m.name), m, uint64(i), w.World)
+		k := toymaster.NewLink(fmt.Sprintf("%s-%s", name, m.Name), m, uint64(i), w.World)
 		if i < len(delays) {
-			k.setDelay(delays[i], 0)
+			k.SetDelay(delays[i], 0)
 		}
 		links = append(links, k)
-		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Embedded: w.embedded, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
+		cfg.Masters = append(cfg.Masters, Master{Name: m.Name, Embedded: w.embedded, Dial: func(ctx context.Context) (net.Conn, error) { return k.Dial(ctx) }})
 	}
 	l, err := New(cfg)
 	if err != nil {
@@ -159,7 +161,7 @@ func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Lock
 }
 
 // connect is dial, and waits until all masters vote.
-func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
+func (w *timeline) connect(name string, cfg Config) (*Locker, []*toymaster.Link) {
 	l, links := w.dial(name, cfg)
 	for deadline := time.Now().Add(3 * second); !l.allVote() && time.Now().Before(deadline); {
 		w.sleep(time.Millisecond)
@@ -216,24 +218,25 @@ func (w *timeline) play(script string) {
 			}
 		}
 		m, k := w.masters[i], w.links[i]
-		k.replyDelay, k.fate = delay, fate{}
-		m.refuse("")
+		k.ReplyDelay = delay
+		k.Deliver()
+		m.Refuse("")
 		switch verb {
 		case "ok":
 		case "no":
-			m.put(key, foreign, time.Hour)
+			m.Put(key, foreign, time.Hour)
 		case fault.Pause:
-			m.pause()
+			m.Pause()
 		case fault.Mute:
-			k.mute()
+			k.Mute()
 		case fault.Refuse:
-			m.refuse("LOADING Redis is loading the dataset in memory")
+			m.Refuse("LOADING Redis is loading the dataset in memory")
 		case "lost":
-			k.setFate(fate{questionLost, delay})
+			k.LoseQuestion(delay)
 		case "cut":
-			k.setFate(fate{answerLost, delay})
+			k.LoseAnswer(delay)
 		case fault.Kill:
-			m.kill()
+			m.Kill()
 			w.sleep(time.Millisecond)
 		default:
 			w.t.Fatalf("no master does %q", word)
@@ -250,13 +253,13 @@ func (w *timeline) put(values string, ttl time.Duration) {
 			v = token
 		}
 		if v != "-" {
-			w.masters[i].put(key, v, ttl)
+			w.masters[i].Put(key, v, ttl)
 		}
 	}
 }
 
-func (w *timeline) note(x execution) {
-	if x.probes || slices.ContainsFunc(x.args, func(arg []byte) bool { return string(arg) == marker.Key }) || string(x.args[0]) == "TIME" {
+func (w *timeline) note(x toymaster.Execution) {
+	if w.probes.goesOn(x) || slices.ContainsFunc(x.Args, func(arg []byte) bool { return string(arg) == marker.Key }) || string(x.Args[0]) == "TIME" {
 		return // timeline_certify_test.go tests certification
 	}
 	w.log = append(w.log, x)
@@ -297,7 +300,7 @@ func (w *timeline) wantValues(want string) {
 	names := map[string]string{"": "-", tokenA: "A", tokenB: "B", tokenC: "C", foreign: "X"}
 	var got []string
 	for _, m := range w.masters {
-		v := m.value(key)
+		v := m.Value(key)
 		if name, ok := names[v]; ok {
 			v = name
 		}
@@ -310,14 +313,14 @@ func (w *timeline) wantValues(want string) {
 }
 
 // executions returns all commands that masters have executed.
-func (w *timeline) executions() []execution {
+func (w *timeline) executions() []toymaster.Execution {
 	return slices.Clone(w.log)
 }
 
 func (w *timeline) dump() {
 	for _, x := range w.executions() {
-		if name := string(x.args[0]); name != "INFO" && name != "ROLE" {
-			w.t.Logf("%s %v", x.at.Format("05.000000"), x)
+		if name := string(x.Args[0]); name != "INFO" && name != "ROLE" {
+			w.t.Logf("%s %v", x.At.Format("05.000000"), x)
 		}
 	}
 }
@@ -326,15 +329,15 @@ func (w *timeline) dump() {
 func (w *timeline) heard(master int) string {
 	var words []string
 	for _, x := range w.executions() {
-		name := string(x.args[0])
-		if x.master != w.masters[master].name || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.args[1]) == "ID" {
+		name := string(x.Args[0])
+		if x.Master != w.masters[master].Name || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.Args[1]) == "ID" {
 			continue
 		}
-		if name == "EVAL" && scriptNames[string(x.args[1])] != "" {
-			name = scriptNames[string(x.args[1])]
+		if name == "EVAL" && scriptNames[string(x.Args[1])] != "" {
+			name = scriptNames[string(x.Args[1])]
 		}
 		if name == "CLIENT" {
-			name += " " + string(x.args[1])
+			name += " " + string(x.Args[1])
 		}
 		words = append(words, name)
 	}
@@ -355,7 +358,7 @@ func (w *timeline) wantHeard(master int, want string) {
 func (w *timeline) heardValue(master int, name, value string) int {
 	n := 0
 	for _, x := range w.executions() {
-		if x.master == w.masters[master].name && strings.HasPrefix(summary(x.args), name) && strings.Contains(summary(x.args), value) {
+		if x.Master == w.masters[master].Name && strings.HasPrefix(summary(x.Args), name) && strings.Contains(summary(x.Args), value) {
 			n++
 		}
 	}

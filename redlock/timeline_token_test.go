@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // Fencing tokens.
@@ -79,7 +80,7 @@ func TestTimelineATokenNeedsValidity(t *testing.T) {
 		w.mustToken(w.locker, 0)
 		w.put("A A A A A", 25*time.Millisecond)
 		for _, k := range w.links {
-			k.setDelay(10*time.Millisecond, 15*time.Millisecond)
+			k.SetDelay(10*time.Millisecond, 15*time.Millisecond)
 		}
 		if o := tokenOf(t, w.locker, 0, tokenA); o.Verdict != Lost {
 			t.Errorf("for a lock that has ended when the masters' answers come: %+v", o)
@@ -108,8 +109,8 @@ func TestTimelineTheLargestTokenIsTheLast(t *testing.T) {
 		w.mustAcquire(tokenA, 20*second)
 		w.mustToken(w.locker, 0)
 		for _, m := range w.masters {
-			text, _ := marker.CutToken(m.value(marker.Key))
-			m.put(marker.Key, fmt.Sprintf("%s token=%d", text, marker.MostToken-1), 0)
+			text, _ := marker.CutToken(m.Value(marker.Key))
+			m.Put(marker.Key, fmt.Sprintf("%s token=%d", text, marker.MostToken-1), 0)
 		}
 		w.elapse(second)
 		if last := w.mustToken(w.locker, 0); last != marker.MostToken {
@@ -175,10 +176,10 @@ func TestTimelineTokensSurviveARollingRestart(t *testing.T) {
 // raiseTokens adds to the tokens on record.
 func raiseTokens(w *timeline, by int64) {
 	for _, m := range w.masters {
-		text, token := marker.CutToken(m.value(marker.Key))
+		text, token := marker.CutToken(m.Value(marker.Key))
 		mark, _ := marker.Parse(text)
 		mark.Token = token + by
-		m.put(marker.Key, mark.String(), 0)
+		m.Put(marker.Key, mark.String(), 0)
 	}
 }
 
@@ -194,7 +195,7 @@ func TestTimelineAMasterThatForgotLearnsTheTokenBeforeItVotes(t *testing.T) {
 		w.play("ok ok ok kill kill")
 		last := w.mustToken(w.locker, first+50_000_000)
 		for _, m := range w.masters[3:] {
-			m.restart(true) // they have recorded an earlier token
+			m.Restart(true) // they have recorded an earlier token
 		}
 		w.settle()
 		w.restart(false, 0, 1) // two of the three that have recorded the last one
@@ -218,7 +219,7 @@ func TestTimelineTokensBeginAboveTheClock(t *testing.T) {
 		w.restart(false, 0, 1, 2)
 		w.sleep(time.Minute)
 		for i := range 3 {
-			mark, _ := marker.Parse(w.masters[i].value(marker.Key))
+			mark, _ := marker.Parse(w.masters[i].Value(marker.Key))
 			if now := time.Now().Add(-time.Minute).UnixMilli(); mark.Token < now {
 				t.Errorf("master %d has %d on record, and the time was %d", i+1, mark.Token, now)
 			}
@@ -244,7 +245,7 @@ func TestTimelineTokensOfADatabaseNeedTheRecordOfDatabase0(t *testing.T) {
 			t.Fatalf("%+v", first)
 		}
 		for _, m := range w.masters[:3] {
-			m.flushDB(0)
+			m.FlushDB(0)
 		}
 		if o := tokenOf(t, w.locker, 3, tokenA); o.Verdict != NoQuorum {
 			t.Errorf("without the record of a quorum: %+v", o)
@@ -282,7 +283,7 @@ func TestRealMastersGiveTokens(t *testing.T) {
 		m.must("DEL", key)
 		m.must("HSET", key, "field", tokenA)
 	}
-	if o := tokenOf(t, set.Locker, 0, tokenA); o.Verdict != Lost || o.Err != wrongType {
+	if o := tokenOf(t, set.Locker, 0, tokenA); o.Verdict != Lost || o.Err != toymaster.WrongType {
 		t.Errorf("for a lock that is no string: %+v", o)
 	}
 }

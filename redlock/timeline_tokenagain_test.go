@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // No vote counts for a moment while the masters change. Then the token is asked for again.
@@ -25,9 +26,9 @@ func TestTimelineATokenThatWasOvertakenIsAskedForAgain(t *testing.T) {
 func TestTimelineATokenNeedsALockThatIsAString(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		for _, m := range w.masters {
-			m.store(0, []byte(key), entry{isList: true})
+			m.Store(0, []byte(key), toymaster.Entry{IsList: true})
 		}
-		if o := tokenOf(t, w.locker, 0, tokenA); o.Verdict != Lost || o.Err != wrongType {
+		if o := tokenOf(t, w.locker, 0, tokenA); o.Verdict != Lost || o.Err != toymaster.WrongType {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -40,10 +41,10 @@ func TestTimelineATokenIsNotTriedForEver(t *testing.T) {
 		w.mustToken(w.locker, 0)
 		raiseTokens(w, 1000)
 		for _, m := range w.masters {
-			m.watch = func(x execution) {
-				if strings.Contains(string(bytes.Join(x.args, nil)), tokenA) { // the others are always a thousand tokens ahead
-					text, last := marker.CutToken(m.value(marker.Key))
-					m.put(marker.Key, fmt.Sprintf("%s token=%d", text, last+1000), 0)
+			m.Watch = func(x toymaster.Execution) {
+				if strings.Contains(string(bytes.Join(x.Args, nil)), tokenA) { // the others are always a thousand tokens ahead
+					text, last := marker.CutToken(m.Value(marker.Key))
+					m.Put(marker.Key, fmt.Sprintf("%s token=%d", text, last+1000), 0)
 				}
 			}
 		}
@@ -61,7 +62,7 @@ func TestTimelineEmbeddedMastersGiveTokens(t *testing.T) {
 		w.locker, w.links = w.connect("p", timelineConfig())
 		w.mustAcquire(tokenA, 20*second)
 		for _, m := range w.masters {
-			if m.value(marker.Key) != "" {
+			if m.Value(marker.Key) != "" {
 				t.Fatal("it has a marker")
 			}
 		}

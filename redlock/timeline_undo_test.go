@@ -20,7 +20,7 @@ func TestTimelineAnUndoFollowsItsAcquireOnTheSameStream(t *testing.T) {
 		w.wantValues("- - - - -")
 		for _, i := range []int{0, 2, 3, 4} {
 			w.wantHeard(i, "")
-			w.masters[i].resume()
+			w.masters[i].Resume()
 		}
 		w.elapse(0)
 		w.wantValues("- - - - -")
@@ -109,7 +109,7 @@ func TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL(t *testing.T) {
 		w.wantValues("- 1 X X X")
 		w.wantHeard(1, "SET, CLIENT KILL")
 		w.elapse(10 * second)
-		if v := w.masters[1].value(key); v == short {
+		if v := w.masters[1].Value(key); v == short {
 			t.Error("it is still there") // gone, or made equal to what a quorum has
 		}
 	})
@@ -131,9 +131,9 @@ func TestTimelineAnUndoOfAShortValueThatComesLateIsDone(t *testing.T) {
 	onTimeline(t, "ok ok mute mute mute", func(t *testing.T, w *timeline) {
 		w.beginAcquire(short, 60*second)
 		w.sleep(timeout / 2)
-		w.links[0].setFate(fate{questionLost, time.Millisecond})
+		w.links[0].LoseQuestion(time.Millisecond)
 		w.elapse(3 * second)
-		if v := w.masters[0].value(key); v != "" {
+		if v := w.masters[0].Value(key); v != "" {
 			t.Errorf("the first master holds %q", v)
 			w.dump()
 		}
@@ -152,11 +152,11 @@ func TestTimelineAShortValueThatCertainlyWasGrantedIsUndone(t *testing.T) {
 
 func TestTimelineAQuestionThatWasNeverSentIsNotUndone(t *testing.T) {
 	onTimeline(t, "ok@1ms kill no no no", func(t *testing.T, w *timeline) {
-		w.masters[1].put(key, tokenA, 0) // an equal value that is not this request's
+		w.masters[1].Put(key, tokenA, 0) // an equal value that is not this request's
 		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
 			t.Fatal(o.Verdict)
 		}
-		w.masters[1].restart(true)
+		w.masters[1].Restart(true)
 		w.elapse(5 * second)
 		w.wantHeard(1, "")
 	})
@@ -170,7 +170,7 @@ func TestTimelineAnUndoDoesNotReachTheNextTryOfTheSameRequest(t *testing.T) {
 		// answers slowly from then on. The next try has the same value.
 		w.put("- - B C -", time.Hour)
 		w.After(5*time.Millisecond, func() {
-			w.links[1].replyDelay = 20 * time.Millisecond
+			w.links[1].ReplyDelay = 20 * time.Millisecond
 		})
 		o, _ := w.acquire(tokenA, 10*second)
 		w.elapse(0)

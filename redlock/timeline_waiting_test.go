@@ -90,7 +90,7 @@ func (e *endsMasters) Decided(kind Kind, verdict Verdict, _ time.Duration) {
 		return
 	}
 	for _, m := range e.masters {
-		m.kill()
+		m.Kill()
 	}
 	e.sleep(time.Millisecond) // until it is noticed
 }

@@ -21,9 +21,9 @@ func TestTimelineAWalkDoesNotCountAMasterThatRestarts(t *testing.T) {
 						return true
 					}
 					if shown++; shown <= restarted {
-						w.masters[shown-1].kill()
+						w.masters[shown-1].Kill()
 						w.elapse(second)
-						w.masters[shown-1].restart(true)
+						w.masters[shown-1].Restart(true)
 						w.elapse(5 * time.Minute)
 						w.wantStandings(w.locker, "CCCCC")
 					}

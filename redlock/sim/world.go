@@ -180,6 +180,18 @@ func mix(n uint64) uint64 {
 	return n ^ n>>31
 }
 
+// Hash mixes numbers into one number that looks random (splitmix64).
+func Hash(numbers ...uint64) uint64 {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, n := range numbers {
+		h += n + 0x9e3779b97f4a7c15
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+	}
+	return h
+}
+
 // Hash is Loop.Hash.
 func (w *World) Hash(text string) uint64 {
 	h := uint64(len(text))

@@ -1,36 +1,32 @@
-package redlock
+package toymaster
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
-	"testing"
 	"time"
-
-	"redlock-proxy/redlock/resp"
 )
 
-// A fakeSession is the master's end of a connection.
-type fakeSession struct {
-	master  *fakeMaster
-	conn    *fakeConn
-	id      int64
+// A Session is the master's end of a connection.
+type Session struct {
+	Master  *Master
+	conn    *Conn
+	ID      int64
 	killed  bool
 	db      int
 	resp3   bool
 	queued  [][][]byte // since MULTI; nil outside
 	dirty   bool       // a command was refused when it was queued
-	watched map[string]entry
+	watched map[string]Entry
 	mute    bool // an answer was lost
-	probed  int  // the commands of a probe that came last, without another one behind them
 
-	listens fakeListens
+	listens listens
 
 	unread []byte // of a command that is not complete yet
 }
 
 // look executes what has arrived.
-func (s *fakeSession) look() {
+func (s *Session) look() {
 	var block [4096]byte
 	for {
 		n, err := s.conn.out.takeAll(block[:])
@@ -45,16 +41,16 @@ func (s *fakeSession) look() {
 }
 
 // heard executes what was read. It returns false if the session is over.
-func (s *fakeSession) heard(b []byte, err error) bool {
+func (s *Session) heard(b []byte, err error) bool {
 	s.unread = append(s.unread, b...)
 	var replies []byte
 	for {
-		args, size := parseFrame(s.unread)
+		args, size := ParseFrame(s.unread)
 		if size == 0 {
 			break
 		}
 		s.unread = s.unread[size:]
-		reply, alive := s.master.execute(s, args)
+		reply, alive := s.Master.execute(s, args)
 		if !alive {
 			return false
 		}
@@ -64,46 +60,41 @@ func (s *fakeSession) heard(b []byte, err error) bool {
 		return false
 	}
 	if err != nil {
-		s.conn.in.end(s.conn.link.arrival(toProxy, time.Now()))
-		s.master.forget(s)
+		s.conn.in.end(s.conn.Link.arrival(toProxy, time.Now()))
+		s.Master.forget(s)
 	}
 	return err == nil
 }
 
 // answer sends replies, unless the link's fate prevents it.
-func (s *fakeSession) answer(replies []byte) bool {
-	link := s.conn.link
+func (s *Session) answer(replies []byte) bool {
+	link := s.conn.Link
 	if s.mute {
 		return true // nothing arrives after a lost answer
 	}
 	if f, doomed := link.takeFate(answerLost); doomed {
 		s.mute = true
-		link.world.After(f.after, link.cut)
+		link.world.After(f.after, link.Cut)
 		return true
 	}
 	s.conn.in.write(replies, link.arrival(toProxy, time.Now()))
-	if _, doomed := link.takeFate(answerWritten); doomed {
-		s.conn.in.end(link.arrival(toProxy, time.Now()))
-		s.master.forget(s)
-		return false
-	}
 	return true
 }
 
-func (m *fakeMaster) forget(s *fakeSession) {
+func (m *Master) forget(s *Session) {
 	if i := slices.Index(m.sessions, s); i >= 0 {
 		m.sessions = slices.Delete(m.sessions, i, i+1)
 	}
 }
 
-// parseFrame reads the first command, whose arguments are parts of b. size is 0 if it is not complete yet.
-func parseFrame(b []byte) (args [][]byte, size int) {
+// ParseFrame reads the first command, whose arguments are parts of b. size is 0 if it is not complete yet.
+func ParseFrame(b []byte) (args [][]byte, size int) {
 	line := func() (int, bool) {
 		for i := size; i+1 < len(b); i++ {
 			if b[i] == '\r' && b[i+1] == '\n' {
 				n, err := strconv.Atoi(string(b[size+1 : i]))
 				if err != nil {
-					panic(fmt.Sprintf("the fake master was sent no command: %q", b))
+					panic(fmt.Sprintf("the toy master was sent no command: %q", b))
 				}
 				size = i + 2
 				return n, true
@@ -125,17 +116,4 @@ func parseFrame(b []byte) (args [][]byte, size int) {
 		size += n + 2
 	}
 	return args, size
-}
-
-func TestFakeMasterParsesFramesAtEveryCut(t *testing.T) {
-	frame := resp.AppendCommand(nil, "SET", "k", "", "two\r\nlines")
-	for cut := range frame {
-		if _, size := parseFrame(frame[:cut]); size != 0 {
-			t.Errorf("cut at %d: a command of %d bytes was found", cut, size)
-		}
-	}
-	args, size := parseFrame(append(frame, "*1"...))
-	if size != len(frame) || len(args) != 4 || string(args[3]) != "two\r\nlines" {
-		t.Errorf("%q, %d bytes", args, size)
-	}
 }

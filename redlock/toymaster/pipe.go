@@ -1,4 +1,4 @@
-package redlock
+package toymaster
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ var (
 	errRefused = errors.New("connection refused")
 )
 
-// A pipe is one direction of a fake connection. Writing never blocks, so a writer does
+// A pipe is one direction of a connection. Writing never blocks, so a writer does
 // not notice that the other side has stopped, as with a socket that has large buffers.
 // Bytes never overtake each other.
 type pipe struct {

@@ -1,4 +1,4 @@
-package redlock
+package toymaster
 
 import (
 	"bytes"
@@ -9,16 +9,16 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// fakeListens are the subscriptions of a session. master.mu guards them.
-type fakeListens struct {
+// listens are the subscriptions of a session. master.mu guards them.
+type listens struct {
 	channels, patterns []string
 	tracking           bool
 }
 
 func init() {
-	change := func(name string, ends bool, list func(*fakeSession) *[]string) {
-		fakeCommands[strings.ToUpper(name)] = &fakeCommand{2, noKeys, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
-			if m.deaf && !ends {
+	change := func(name string, ends bool, list func(*Session) *[]string) {
+		commands[strings.ToUpper(name)] = &command{2, noKeys, func(m *Master, s *Session, args [][]byte) []byte {
+			if m.Deaf && !ends {
 				return replyError("NOPERM this user has no permissions to access one of the channels used as arguments")
 			}
 			all, topic := list(s), string(args[1])
@@ -26,17 +26,17 @@ func init() {
 			if !ends {
 				*all = append(*all, topic)
 			}
-			return append(s.push(name, topic), replyInteger(int64(len(*all)))...)
+			return append(s.push(name, topic), ReplyInteger(int64(len(*all)))...)
 		}}
 	}
-	channels := func(s *fakeSession) *[]string { return &s.listens.channels }
-	patterns := func(s *fakeSession) *[]string { return &s.listens.patterns }
+	channels := func(s *Session) *[]string { return &s.listens.channels }
+	patterns := func(s *Session) *[]string { return &s.listens.patterns }
 	change("subscribe", false, channels)
 	change("unsubscribe", true, channels)
 	change("psubscribe", false, patterns)
 	change("punsubscribe", true, patterns)
-	client := fakeCommands["CLIENT"].run
-	fakeCommands["CLIENT"].run = func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+	client := commands["CLIENT"].run
+	commands["CLIENT"].run = func(m *Master, s *Session, args [][]byte) []byte {
 		if !strings.EqualFold(string(args[1]), "TRACKING") {
 			return client(m, s, args)
 		}
@@ -46,7 +46,7 @@ func init() {
 }
 
 // push begins a push message with these words and one more element.
-func (s *fakeSession) push(words ...string) []byte {
+func (s *Session) push(words ...string) []byte {
 	frame := resp.AppendArray(nil, len(words)+1)
 	if s.resp3 {
 		frame[0] = '>'
@@ -57,9 +57,9 @@ func (s *fakeSession) push(words ...string) []byte {
 	return frame
 }
 
-// publish publishes a message as a script on the master does.
-func (m *fakeMaster) publish(channel, payload string) {
-	m.toListeners(func(s *fakeSession) []byte {
+// Publish publishes a message as a script on the master does.
+func (m *Master) Publish(channel, payload string) {
+	m.toListeners(func(s *Session) []byte {
 		var out []byte
 		if slices.Contains(s.listens.channels, channel) {
 			out = resp.AppendBulk(s.push("message", channel), payload)
@@ -73,9 +73,9 @@ func (m *fakeMaster) publish(channel, payload string) {
 	})
 }
 
-// invalidate reports that keys changed. Without keys it reports that any may have.
-func (m *fakeMaster) invalidate(keys ...string) {
-	m.toListeners(func(s *fakeSession) []byte {
+// Invalidate reports that keys changed. Without keys it reports that any may have.
+func (m *Master) Invalidate(keys ...string) {
+	m.toListeners(func(s *Session) []byte {
 		if !s.listens.tracking {
 			return nil
 		}
@@ -86,22 +86,22 @@ func (m *fakeMaster) invalidate(keys ...string) {
 	})
 }
 
-// say sends bytes to a listener.
-func (m *fakeMaster) say(garbage string) {
-	m.toListeners(func(s *fakeSession) []byte { return []byte(garbage) })
+// Say sends bytes to a listener.
+func (m *Master) Say(garbage string) {
+	m.toListeners(func(s *Session) []byte { return []byte(garbage) })
 }
 
-func (m *fakeMaster) toListeners(frame func(*fakeSession) []byte) {
-	for _, s := range m.listeners() {
+func (m *Master) toListeners(frame func(*Session) []byte) {
+	for _, s := range m.Listeners() {
 		if out := frame(s); len(out) > 0 {
-			s.conn.in.write(bytes.Clone(out), s.conn.link.arrival(toProxy, time.Now()))
+			s.conn.in.write(bytes.Clone(out), s.conn.Link.arrival(toProxy, time.Now()))
 		}
 	}
 }
 
-// listeners returns the sessions with subscriptions. The caller holds mu.
-func (m *fakeMaster) listeners() []*fakeSession {
-	var list []*fakeSession
+// Listeners returns the sessions with subscriptions. The caller holds mu.
+func (m *Master) Listeners() []*Session {
+	var list []*Session
 	for _, s := range m.sessions {
 		if s.listens.tracking || len(s.listens.channels)+len(s.listens.patterns) > 0 {
 			list = append(list, s)
@@ -110,10 +110,10 @@ func (m *fakeMaster) listeners() []*fakeSession {
 	return list
 }
 
-// listening describes the listeners' subscriptions.
-func (m *fakeMaster) listening() string {
+// Listening describes the listeners' subscriptions.
+func (m *Master) Listening() string {
 	var words []string
-	for _, s := range m.listeners() {
+	for _, s := range m.Listeners() {
 		words = append(words, s.listens.channels...)
 		words = append(words, s.listens.patterns...)
 		if s.listens.tracking {
@@ -124,9 +124,9 @@ func (m *fakeMaster) listening() string {
 	return strings.Join(words, " ")
 }
 
-// endListeners ends the listeners' connections, as CLIENT KILL TYPE pubsub does.
-func (m *fakeMaster) endListeners() {
-	for _, s := range m.listeners() {
-		m.disconnect(s.id)
+// EndListeners ends the listeners' connections, as CLIENT KILL TYPE pubsub does.
+func (m *Master) EndListeners() {
+	for _, s := range m.Listeners() {
+		m.disconnect(s.ID)
 	}
 }
