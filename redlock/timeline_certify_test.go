@@ -10,7 +10,7 @@ import (
 )
 
 // Who may vote: one test for each rule of roster.go,
-// founding.go and plan.go. roster_test.go has those that no timeline can time.
+// founding.go and plan.go. The scripts of package roster have those that no timeline can time.
 
 // standings returns each master's state for the first Locker, as one letter: Voting,
 // Quarantined, Starting, Unreachable, Rejected.

@@ -178,7 +178,7 @@ func (r *Roster) isUnused(now time.Time) bool {
 	}
 	return r.masters == r.count(func(_ int, s *view) bool {
 		isFirst := s.marker.Since == 0 || s.told.State == Quarantined && s.told.Until.Sub(end).Abs() <= firstSlack
-		return s.connected && s.present() && s.marker.Set == r.set && s.marker.Run == s.run && isFirst
+		return s.present() && s.marker.Set == r.set && s.marker.Run == s.run && isFirst
 	})
 }
 

@@ -115,9 +115,6 @@ func shownUntil(until, now time.Time) time.Time {
 // Status returns what this process knows of all masters, for people.
 func (r *Roster) Status(now time.Time) Status {
 	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, Learned: r.learned, NewUntil: r.newUntil(now)}
-	if r.set != "" {
-		status.Reason = ""
-	}
 	if next := r.nextChange(); now.Before(next) {
 		status.NextChange = next
 		status.TellAll = now.Before(r.listed.Add(next.Sub(r.learned)))

@@ -20,10 +20,11 @@ type toyServer struct {
 	texts []string      // the marker, by database
 	// memory is, by database, the number of the present memory. It changes when the database may
 	// have forgotten a lock.
-	memory []int
-	forgot []time.Duration // when the present memory began, by database
-	repl   Replication
-	saved  []string // the markers of the last snapshot
+	memory  []int
+	forgot  []time.Duration // when the present memory began, by database
+	repl    Replication
+	problem string   // why it is no master at all
+	saved   []string // the markers of the last snapshot
 	// back is when its clock was set back. A process that looks only after the clock has gone
 	// forward again cannot notice.
 	back time.Duration

@@ -103,8 +103,8 @@ func TestEachRuleHasItsHistory(t *testing.T) {
 	}
 }
 
-// shown are the histories as the program meets them: scripts of the roster, timelines (the file and how the title begins)
-// and other tests. Each fails if the code does not keep the rule.
+// shown are the histories as the program meets them: scripts of the roster (one of several in a file has the file's path
+// and the title), timelines (the file and how the title begins) and other tests. Each fails if the code does not keep the rule.
 var shown = map[string][]string{
 	"MajorityNeeded":          {`acquire/"If and only if the client was able to acquire the lock in the majority of the instances"`, "TestTwoQuorumsShareAMaster"},
 	"ValidityChecked":         {`acquire/"The total time elapsed is less than lock validity time"`, "TestValidityCountsFromTheVerdict"},
@@ -114,25 +114,25 @@ var shown = map[string][]string{
 	"RenewalNeverShortens":    {"extend/A renewal never shortens a lock"},
 	"MarkerChecked":           {"TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded", "flush.txt"},
 	"CheckedInBatch":          {"TestTimelineAFlushIsNoticedByTheVeryNextBatch"},
-	"RunIdChecked":            {"restart.txt", "TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote"},
+	"RunIdChecked":            {"restart.txt"},
 	"JumpIsAmnesia":           {"clock.txt", "TestTimelineAClockThatJumpsForwardHasForgotten"},
 	"QuarantineCoversTTL":     {"flush_lengthened.txt", "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded"},
 	"NewSetWaits":             {"founding.txt", "flush_all.txt", "TestTimelineANewSetBeginsInQuarantine"},
 	"LongestTTLRecordedFirst": {"TestTimelineALongerTTLIsOnRecordBeforeItIsGranted"},
-	"LongestTTLFromEnough":    {"TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered", "restart_dead.txt"},
+	"LongestTTLFromEnough":    {"roster/testdata/forgetting.txt: two forgot and one is away, for a process that never knew the longest TTL", "restart_dead.txt"},
 	"OnlyMarkersTell":         {"flush_unread.txt"}, // the code does not keep it: what happens then
 	"CapOnRecord":             {"restart_one_by_one.txt"},
-	"AskedAfterPatience":      {"TestTheLongestTTLIsNotLearnedTooEarly", "TestTimelineTheLongestTTLIsNotLearnedTooEarly"},
+	"AskedAfterPatience":      {"roster/testdata/jumps.txt: others are waited for no longer than until they have answered", "TestTimelineTheLongestTTLIsNotLearnedTooEarly"},
 	"PlanExpires":             {"TestTimelineALateMarkDoesNotCertifyWhatWasFlushed"},
 	"CapRatherThanWait":       {"restart_dead.txt", "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut"},
-	"OneChangeAtATime":        {"resize_grow.txt", "TestRosterWhenAMasterIsReplaceable", "TestTheNumberOfMastersChangesByOne"},
+	"OneChangeAtATime":        {"resize_grow.txt", "roster/testdata/joining.txt: the next change waits for max_quarantine", "roster/testdata/numbers.txt: not while the last change is young"},
 	"NewServerQuarantined":    {"replacement.txt", "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine"},
-	"EarlierListTells":        {"resize_shrink.txt", "TestTheMastersOfTheListBeforeTell"},
+	"EarlierListTells":        {"resize_shrink.txt", "roster/testdata/numbers.txt: after a removal, each quorum of the list before has a master that tells"},
 	"OperatorTellsAll":        {"replacement.txt", "replacement_forgotten.txt"}, // people keep it: what a process with the old list does
 	"ReplacedIsStopped":       {"replacement.txt"},
 	"EpochOnRecordFirst":      {"failover.txt"},
-	"OldListStandsDown":       {"failover.txt", "TestPromotionTakesTheVoteFromTheServerOfBefore"},
-	"BallotEndsWithEpoch":     {"TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged", "TestTimelineAnAcquireThatWasOvertakenIsTriedAgain"},
+	"OldListStandsDown":       {"failover.txt", "roster/testdata/newcomers.txt: a promoted server of two, and the server of before as another process sees it"},
+	"BallotEndsWithEpoch":     {"roster/testdata/joining.txt: nothing counts where who the masters are has just changed", "TestTimelineAnAcquireThatWasOvertakenIsTriedAgain"},
 	"TokenOnQuorum":           {"TestTimelineATokenNeedsAQuorum"},
 	"TokenOnlyRaised":         {"TestTimelineTheLargestTokenIsTheLast", "TestTimelineNoTokenIsGivenTwice"},
 	"CountedByQuorum":         {"TestRunComparesStatesNotChanges"},
@@ -163,7 +163,11 @@ func TestEachRuleIsShown(t *testing.T) {
 			t.Errorf("no test shows what happens without %s", rule)
 		}
 		for _, name := range shown[rule] {
-			if strings.HasSuffix(name, ".txt") {
+			if file, title, isScript := strings.Cut(name, ".txt: "); isScript {
+				if !strings.Contains(read(t, "../"+file+".txt"), "== "+title+"\n") {
+					t.Errorf("%s: there is no script %s", rule, name)
+				}
+			} else if strings.HasSuffix(name, ".txt") {
 				read(t, "../roster/testdata/"+name)
 			} else if timelines, title, ok := strings.Cut(name, "/"); ok {
 				if !strings.Contains(read(t, "../testdata/timelines/"+timelines+".txt"), "\n== "+title) {
