@@ -1,14 +1,12 @@
 package inspect
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,97 +131,10 @@ func TestCheckExplains(t *testing.T) {
 	}
 }
 
-func TestServerTable(t *testing.T) {
-	_, upstream, masters := testServers(2)
-	masters[0].Persistence = "aof, rdb"
-	masters[1] = Facts{Title: "master 2", Name: "m2:6379", Err: errors.New("x")}
-	masters[0].marker = markerFacts{text: strings.NewReplacer("1/3", "1/2", "1,1,2@m3:6379", "1,1").Replace(fmt.Sprintf(testMarker, 1, 1, 0))}
-	var b strings.Builder
-	writeServers(&b, Answers{Upstream: upstream, Masters: masters}.servers(nil))
-	want := `SERVER    ADDRESS  STATE        VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  PERSISTENCE  RUN_ID
-upstream  up:6379  reachable    redis 7.0.15  master  16         noeviction        -            up
-master 1  m1:6379  voting       redis 7.0.15  master  16         noeviction        aof, rdb     run-id-o
-master 2  m2:6379  unreachable  -             -       -          -                 -            -
-`
-	if b.String() != want {
-		t.Errorf("got\n%s", b.String())
-	}
-}
-
-// Scripts read this JSON. Fields may be added, but none may be removed or renamed.
-func TestReportAsJSON(t *testing.T) {
-	_, _, masters := testServers(1)
-	report := Report{
-		Fine: true, Configuration: "f.yaml", Settings: settingList{{Name: "masters", Value: "m1:6379"}, {Name: "admin", Value: "-"}},
-		Servers: Answers{Masters: masters}.servers(nil), Notes: []string{"a note"}, Hazards: []Hazard{{hazardWarning, events.Hazard{Kind: "rights", Server: "m1:6379", Detail: "kill"}, "words"}},
-	}
-	var text strings.Builder
-	if err := report.WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	const want = `{
-  "fine": true,
-  "configuration": "f.yaml",
-  "settings": {
-    "admin": "-",
-    "masters": "m1:6379"
-  },
-  "servers": [
-    {
-      "server": "master 1",
-      "address": "m1:6379",
-      "tls": false,
-      "state": "starting",
-      "product": "redis",
-      "version": "7.0.15",
-      "role": "master",
-      "cluster": false,
-      "databases": 16,
-      "maxmemory_policy": "noeviction",
-      "persistence": "",
-      "run_id": "run-id-of-1"
-    }
-  ],
-  "notes": [
-    "a note"
-  ],
-  "hazards": [
-    {
-      "level": "warning",
-      "kind": "rights",
-      "server": "m1:6379",
-      "detail": "kill",
-      "text": "words"
-    }
-  ]
-}
-`
-	if text.String() != want {
-		t.Errorf("got\n%s", text.String())
-	}
-}
-
 func textOf(r Report) string {
 	var text strings.Builder
 	r.WriteText(&text)
 	return text.String()
-}
-
-// The output of -check shows no password.
-func TestSettingsShowNoSecrets(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("upstream: redis://u:hunter2@a\nmasters: [redis://u:hunter2@b]\nauth: {password: hunter2}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.Load(file, config.Flags{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	settingList(cfg.Show(true)).write(&text)
-	if strings.Contains(text.String(), "hunter2") {
-		t.Errorf("the password is shown:\n%s", text.String())
-	}
 }
 
 // startUnsaved starts a server without save points whose last snapshot failed.

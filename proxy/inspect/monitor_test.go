@@ -1,13 +1,11 @@
 package inspect
 
 import (
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -18,23 +16,6 @@ import (
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 )
-
-func TestLowestVersion(t *testing.T) {
-	for _, row := range []struct {
-		versions []string
-		want     string
-	}{
-		{nil, ""},
-		{[]string{"7.0.15"}, "7.0.15"},
-		{[]string{"7.0.15", "7.0.9", "10.0.0"}, "7.0.9"},
-		{[]string{"8.0", "8.0.1"}, "8.0"},
-		{[]string{"255.255.255", "7.2.4-rc1"}, "7.2.4-rc1"},
-	} {
-		if got := lowestVersion(row.versions); got != row.want {
-			t.Errorf("%v: %s", row.versions, got)
-		}
-	}
-}
 
 // The monitor asks a master at the start and after a reload. It asks no more often, because each
 // refusal leaves an entry in the server's log. One that did not answer is asked until it does.
@@ -108,58 +89,5 @@ func TestMonitorAsksEachMasterOnce(t *testing.T) {
 	knows("getset of link", true, false)        // link is away, and said so before
 	if s.Version() == "" {
 		t.Error("no version is known")
-	}
-}
-
-// What was logged as a hazard is logged once, and when it is over.
-func TestReportSaysWhatIsOver(t *testing.T) {
-	log := &proxytest.Log{}
-	s := &Monitor{log: slog.New(slog.NewTextHandler(log, nil))}
-	few := Hazard{hazardWarning, events.Hazard{Kind: "few"}, "2 masters"}
-	twice := func(how string) Hazard {
-		return Hazard{hazardRefused, events.Hazard{Kind: "duplicate", Server: "m1:1"}, "one server twice: " + how}
-	}
-	for _, step := range []struct {
-		hazards []Hazard
-		want    string
-	}{
-		{[]Hazard{few}, "level=WARN msg=\"2 masters\"\n"},
-		{[]Hazard{few}, ""},
-		{[]Hazard{few, twice("a")}, "level=ERROR msg=\"one server twice: a\"\n"},
-		{[]Hazard{few, twice("b")}, "level=ERROR msg=\"one server twice: b\"\n"},
-		{[]Hazard{twice("b")}, "level=INFO msg=\"a hazard is over\" hazard=\"2 masters\"\n"},
-		{nil, "level=INFO msg=\"a hazard is over\" hazard=\"one server twice: b\"\n"},
-	} {
-		before := log.String()
-		s.hazards = step.hazards
-		s.report()
-		var got string
-		for line := range strings.Lines(log.String()[len(before):]) {
-			_, line, _ = strings.Cut(line, " ") // the time
-			got += line
-		}
-		if got != step.want {
-			t.Errorf("%v: logged\n%swant\n%s", step.hazards, got, step.want)
-		}
-	}
-}
-
-// Only an upstream that does not answer is asked every second: each look logs in there.
-func TestPauseBetweenLooks(t *testing.T) {
-	fails := errors.New("it does not answer")
-	for name, test := range map[string]struct {
-		upstream *Facts
-		masters  []Facts
-		want     time.Duration
-	}{
-		"all answer":       {&Facts{}, []Facts{{}, {}}, lookEvery},
-		"a master is away": {&Facts{}, []Facts{{}, {Err: fails}}, lookAgain},
-		"the upstream is":  {&Facts{Err: fails}, []Facts{{}, {}}, lookSoon},
-		"both are":         {&Facts{Err: fails}, []Facts{{Err: fails}}, lookSoon},
-		"locks only":       {nil, []Facts{{}}, lookEvery},
-	} {
-		if got := (Answers{Upstream: test.upstream, Masters: test.masters}).pause(); got != test.want {
-			t.Errorf("%s: it waits %s, and should wait %s", name, got, test.want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,20 +58,6 @@ func TestMissingRights(t *testing.T) {
 	defer client.Close()
 	if missing, err := askRights(t.Context(), client, nil); err != nil || !slices.Equal(namesOf(missing), []string{"dump"}) {
 		t.Errorf("with DUMP renamed: %q, %v", namesOf(missing), err)
-	}
-}
-
-// Redis 7.2 and Valkey have other words for denied keys than earlier Redis.
-func TestDeniedKeys(t *testing.T) {
-	for text, want := range map[string]bool{
-		"NOPERM this user has no permissions to access one of the keys used as arguments": true,
-		"NOPERM No permissions to access a key":                                           true,
-		"NOPERM User app has no permissions to run the 'set' command":                     false,
-		"NOPERM No permissions to access a channel":                                       false,
-	} {
-		if got := deniesKeys(errors.New(text)); got != want {
-			t.Errorf("%s: %v", text, got)
-		}
 	}
 }
 

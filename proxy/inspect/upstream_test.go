@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -83,39 +82,5 @@ func TestAnUpstreamThatGoesAwayAndComesBack(t *testing.T) {
 	running.Wait()
 	if text := log.String(); strings.Count(text, `level=ERROR msg="the upstream cannot be used`) != 1 || strings.Count(text, `level=INFO msg="the upstream can be used again`) != 1 {
 		t.Errorf("the log has\n%s", text)
-	}
-}
-
-// Each outage has one error and one line for its end, whatever the reasons. Since is its beginning.
-func TestWhatIsSaidOfTheUpstream(t *testing.T) {
-	log := &proxytest.Log{}
-	s := &Monitor{log: slog.New(slog.NewTextHandler(log, nil))}
-	start := time.Now()
-	for i, step := range []struct {
-		upstream *Facts
-		since    int // the step in which its state began
-		told     string
-	}{
-		{&Facts{Name: "a"}, 0, ""},
-		{&Facts{Name: "a"}, 0, ""},
-		{&Facts{Name: "a", Err: errors.New("refused")}, 2, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream)" upstream=a error=refused`},
-		{&Facts{Name: "a", Err: errors.New("no answer")}, 2, ""},
-		{&Facts{Name: "a"}, 4, `level=INFO msg="the upstream can be used again" upstream=a after=2s`},
-		{&Facts{Name: "b", Err: errors.New("refused")}, 5, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream)" upstream=b error=refused`},
-		{&Facts{Name: "a"}, 6, ""}, // a reload took the other one away
-		{nil, 0, ""},
-		{&Facts{Name: "a", Err: errors.New("refused")}, 8, `level=ERROR msg="the upstream cannot be used: clients hear NOUPSTREAM, but for locks (deploy/INCIDENTS.md#noupstream)" upstream=a error=refused`},
-	} {
-		before := log.String()
-		at := func(step int) time.Time { return start.Add(time.Duration(step) * time.Second) }
-		s.sees(step.upstream, at(i))
-		_, told, _ := strings.Cut(strings.TrimSpace(log.String()[len(before):]), " ")
-		up, known := s.Upstream()
-		if told != step.told || known != (step.upstream != nil) {
-			t.Errorf("step %d: known is %v, and the log has %q", i, known, told)
-		}
-		if known && (!up.Since.Equal(at(step.since)) || (up.Problem == "") != (step.upstream.Err == nil)) {
-			t.Errorf("step %d: %+v", i, up)
-		}
 	}
 }
