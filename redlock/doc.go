@@ -123,7 +123,7 @@
 //   - "Retry after a random delay in order to try to desynchronize": if votes were split.
 //     Clients of one proxy take turns and never split them. If somebody simply holds the
 //     lock, the client's own retry loop decides. Shown by
-//     acquire.txt and TestTimelineAcquiresOfOneKeyTakeTurns.
+//     acquire.txt, waiting.txt.
 //   - "Releasing the lock is simple": by value only, also for a plain DEL (release.go).
 //     Masters that were away get the release when they are back. Shown by
 //     release.txt. What remains: a client that sends DEL deletes whoever's lock it is, as on one Redis.
@@ -155,8 +155,7 @@
 //     TestTimelineAVoteReadAfterTheDeadlineIsLate.
 //   - A late message undoes what came after it: each master and database has one stream.
 //     A new connection first kills the old one by its CLIENT ID. Shown by
-//     TestTimelineAnUndoFollowsItsAcquireOnTheSameStream,
-//     TestTimelineTheSuccessorKillsItsPredecessorFirst. What remains: a plain EXPIRE
+//     undo.txt, waiting.txt. What remains: a plain EXPIRE
 //     executed very late (below).
 //   - N entries of the list are one server: each server has one number in its set, and
 //     no other entry counts it. Shown by

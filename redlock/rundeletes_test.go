@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"testing"
@@ -226,4 +227,42 @@ func TestRunATransactionThatDeletedDoesNotLookAgain(t *testing.T) {
 	if executed < 2 {
 		t.Errorf("%d masters have executed it", executed)
 	}
+}
+
+// A master whose copy differs does not get the deletion of a hash. No other request may ever find that
+// copy, so it is mended at once.
+func TestRunACollectionThatWasDeletedElsewhereIsMended(t *testing.T) {
+	s := startQuickMendingSet(t)
+	for i, m := range s.masters {
+		m.must("HSET", "lock", "me", []string{"1", "1", "2"}[i])
+	}
+	wantReply(t, s.run([]string{"lock"}, "EVAL", deleteAnyway, "1", "lock"), ":1\r\n")
+	s.eventuallyGone("lock")
+}
+
+// A master whose copy changes between WATCH and EXEC does not get the deletion, which a quorum makes.
+func TestRunACopyThatChangedBeforeATransactionDeletedTheOthersIsMended(t *testing.T) {
+	s := startQuickMendingSet(t)
+	s.all([]string{"SET", "lock", "a value", "PX", "600000"})
+	watch := s.watch("lock")
+	s.awaitIdle() // all masters have shown their copies
+	s.masters[2].must("SET", "lock", "another value")
+	wantReply(t, s.deleteIfUnchanged("lock", watch), "*1\r\n:1\r\n")
+	s.eventuallyGone("lock")
+}
+
+// startQuickMendingSet is startLiveSet of three masters with a short timeout, so that copies are quiet
+// soon.
+func startQuickMendingSet(t *testing.T) *liveSet {
+	s := startLiveSet(t, 3)
+	cfg := *s.settings()
+	cfg.MasterTimeout = second
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close(context.Background()) })
+	s.Locker = l
+	s.awaitVotes()
+	return s
 }

@@ -336,10 +336,12 @@ options:
 // scriptTexts are the texts of clients' scripts by their names.
 var scriptTexts = map[string]string{"take-if-free": takeIfFree, "compare-and-delete": compareAndDelete, "delete-anyway": deleteAnyway, "extend-if-mine": extendIfMine}
 
+var changeNames = map[Change]string{KeyCreated: "created", KeyProlonged: "prolonged", KeyReplaced: "replaced", KeyDeleted: "deleted"}
+
 // outcomeText is all of an outcome but its verdict.
 func outcomeText(o Outcome) string {
 	var text strings.Builder
-	if o.Value != nil {
+	if o.Value != nil && o.Verdict != NoQuorum {
 		fmt.Fprintf(&text, ": %s", named(string(o.Value)))
 	}
 	if o.Number != 0 {
@@ -355,7 +357,13 @@ func outcomeText(o Outcome) string {
 		fmt.Fprintf(&text, ", lives %v", o.Lives)
 	}
 	for _, e := range slices.Concat(o.Effects, o.Attempted) {
-		fmt.Fprintf(&text, ", %v %s %s for %v", e.Change, e.Key, e.Value, e.TTL)
+		fmt.Fprintf(&text, ", %s %s", changeNames[e.Change], e.Key)
+		if e.Value != nil {
+			fmt.Fprintf(&text, " with %s", e.Value)
+		}
+		if e.TTL != 0 {
+			fmt.Fprintf(&text, " for %v", e.TTL)
+		}
 	}
 	if len(o.Kept) > 0 {
 		fmt.Fprintf(&text, ", kept %s", o.Kept)

@@ -27,3 +27,17 @@ func (w *timeline) wantTTLs(want ...time.Duration) {
 		}
 	}
 }
+
+func (w *timeline) eval(script string, args ...string) Outcome {
+	command := [][]byte{[]byte("EVAL"), []byte(script), []byte("1"), []byte(key)}
+	for _, a := range args {
+		command = append(command, []byte(a))
+	}
+	return w.locker.Run(context.Background(), RunRequest{Keys: [][]byte{[]byte(key)}, Args: command})
+}
+
+func (w *timeline) acquireKey(name, value string) Outcome {
+	return w.locker.Acquire(context.Background(), AcquireRequest{Key: []byte(name), Value: []byte(value), TTL: 10 * second})
+}
+
+func (w *timeline) get() Outcome { return w.locker.Get(context.Background(), 0, []byte(key)) }

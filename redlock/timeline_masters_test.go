@@ -3,11 +3,13 @@ package redlock
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"redlock-proxy/integration/fault"
+	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/toymaster"
 )
 
@@ -35,6 +37,15 @@ func (s *stage) server(name string) *toymaster.Master {
 		s.servers[name] = m
 	}
 	return m
+}
+
+// text is what a master holds under the key, a hash as hash:FIELDSANDVALUES.
+func text(m *toymaster.Master) string {
+	v := m.Value(key)
+	if hash := rdb.Read([]byte(v)); hash.Kind == rdb.Hash {
+		return "hash:" + string(slices.Concat(hash.Items...))
+	}
+	return v
 }
 
 // atMasters plays an event at masters.
@@ -97,6 +108,12 @@ func (s *stage) atMaster(m *toymaster.Master, verb string, words []string) {
 		m.Put(key, meant(values[0]), ttl)
 	case "list": // the key is a list
 		m.Store(0, []byte(key), toymaster.Entry{Value: meant(word(0)), IsList: true})
+	case "hash": // with fields and values of one letter each
+		v := rdb.Value{Kind: rdb.Hash}
+		for pair := range slices.Chunk([]byte(word(0)), 2) {
+			v.Items = append(v.Items, pair[:1], pair[1:])
+		}
+		m.Store(0, []byte(key), toymaster.Entry{Value: string(rdb.Dump(v)), Packed: true})
 	case "lose": // [DB]
 		delete(m.DBs[atoi("0"+word(0))], key)
 	case "swap": // DB DB

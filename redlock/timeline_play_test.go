@@ -177,7 +177,8 @@ func (s *stage) repeat(times int, every time.Duration, event string) string {
 	var verdicts []string
 	count := 0
 	for i := range times {
-		verdict, _, _ := strings.Cut(s.do(strings.ReplaceAll(event, "#", strconv.Itoa(i))), " after ")
+		line, _, _ := strings.Cut(s.do(strings.ReplaceAll(event, "#", strconv.Itoa(i))), "\n")
+		verdict, _, _ := strings.Cut(line, ": ")
 		if len(verdicts) == 0 || verdicts[len(verdicts)-1] != verdict {
 			verdicts, count = append(verdicts, verdict), 0
 		}
@@ -228,9 +229,13 @@ func (s *stage) changed() string {
 		for n < len(s.ended) && s.ended[n].how == first.how {
 			n++
 		}
-		if s.ended = s.ended[n:]; n > 1 {
+		switch last := s.ended[n-1]; {
+		case last.what != first.what:
 			first.what = fmt.Sprintf("%s and %d more", first.what, n-1)
+		case n > 1:
+			first.what = fmt.Sprintf("%s, %d times", first.what, n)
 		}
+		s.ended = s.ended[n:]
 		fmt.Fprintf(&text, "%s: %s", first.what, first.how)
 	}
 	for _, x := range s.listeners {
@@ -255,7 +260,7 @@ func (s *stage) changed() string {
 func (s *stage) held() string {
 	var words []string
 	for _, m := range s.masters {
-		words = append(words, named(m.Value(key)))
+		words = append(words, named(text(m)))
 	}
 	return strings.Join(words, " ")
 }

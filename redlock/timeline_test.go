@@ -354,17 +354,6 @@ func (w *timeline) wantHeard(master int, want string) {
 	}
 }
 
-// heardValue counts the commands with that value that a master got.
-func (w *timeline) heardValue(master int, name, value string) int {
-	n := 0
-	for _, x := range w.executions() {
-		if x.Master == w.masters[master].Name && strings.HasPrefix(summary(x.Args), name) && strings.Contains(summary(x.Args), value) {
-			n++
-		}
-	}
-	return n
-}
-
 // elapse lets d pass. If d is 0, it lets enough time pass for everything under way.
 func (w *timeline) elapse(d time.Duration) {
 	if d == 0 {

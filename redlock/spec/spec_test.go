@@ -108,7 +108,7 @@ func TestEachRuleHasItsHistory(t *testing.T) {
 var shown = map[string][]string{
 	"MajorityNeeded":          {`acquire/"If and only if the client was able to acquire the lock in the majority of the instances"`, "TestTwoQuorumsShareAMaster"},
 	"ValidityChecked":         {`acquire/"The total time elapsed is less than lock validity time"`, "TestValidityCountsFromTheVerdict"},
-	"UndoOrdered":             {"TestTimelineAnUndoFollowsItsAcquireOnTheSameStream", "TestTimelineTheSuccessorKillsItsPredecessorFirst", "TestTimelineDebtsComeBeforeNewCalls"},
+	"UndoOrdered":             {"undo/An undo follows its acquire on the same stream", "waiting/The successor kills its predecessor first", "waiting/Debts come before new calls"},
 	"CompareOnRelease":        {`release/"Releasing the lock is simple"`, "release/No master is ever told a bare DEL"},
 	"CompareOnRenewal":        {"extend/A renewal changes only the holder's lock"},
 	"RenewalNeverShortens":    {"extend/A renewal never shortens a lock"},
@@ -137,11 +137,11 @@ var shown = map[string][]string{
 	"TokenOnlyRaised":         {"TestTimelineTheLargestTokenIsTheLast", "TestTimelineNoTokenIsGivenTwice"},
 	"CountedByQuorum":         {"TestRunComparesStatesNotChanges"},
 	"UndoExact":               {"TestUndoSparesOthers"},
-	"UndoneOnce":              {"TestTimelineACountIsPutBackOnce"},
-	"UnitedWhenQuiet":         {"TestTimelineMendingSparesWhatHasChanged"},
-	"UnitedFromAll":           {"TestTimelineCopiesAreNotMadeEqualWhileAMasterMayHaveForgotten"},
-	"HighestUnited":           {"TestTimelineACounterThatDiffersIsMadeEqualAndThenCounts"},
-	"FieldsOfQuorum":          {"TestTimelineFieldsThatAQuorumHasAreUnited", "TestSimulationCounts"},
+	"UndoneOnce":              {"run/A count is put back once"},
+	"UnitedWhenQuiet":         {"mend/Mending spares what has changed"},
+	"UnitedFromAll":           {"mend/Copies are not made equal while a master may have forgotten"},
+	"HighestUnited":           {"mend/A counter that differs is made equal, and then counts"},
+	"FieldsOfQuorum":          {"mend/Fields that a quorum has are united", "TestSimulationCounts"},
 	"TokenLearnedAgain":       {"TestTimelineAMasterThatForgotLearnsTheTokenBeforeItVotes"},
 }
 
