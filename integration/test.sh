@@ -41,7 +41,7 @@ integration/install.sh "$tier"
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 integration/again.sh go run "$staticcheck" -version
-modules=(integration/clients/go integration/clients/go-conformance integration/manifests)
+modules=(integration/clients/go-conformance integration/manifests)
 for module in . "${modules[@]}"; do
   integration/again.sh go -C "$module" mod download
 done

@@ -1,5 +1,4 @@
-// Package conformance tests that libraries work unmodified. Client libraries of six
-// languages, old and new versions, connect and lock (handshake_*.go). Lock libraries of
+// Package conformance tests that libraries work unmodified. Lock libraries of
 // eight languages go through every scenario (conformance_test.go), over Redis and over
 // Valkey.
 //

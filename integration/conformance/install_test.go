@@ -16,6 +16,12 @@ import (
 	"redlock-proxy/integration/rig"
 )
 
+// clientProgram is a command line. The arguments of a step are appended to it.
+type clientProgram struct {
+	words []string
+	env   []string
+}
+
 // installing makes sure that only one package manager works at a time.
 var installing sync.Mutex
 
@@ -97,22 +103,6 @@ func absolute(t *testing.T, path string) string {
 	return path
 }
 
-// python installs one version of redis-py into a directory of its own.
-func python(script, version string) func(*testing.T) clientProgram {
-	return func(t *testing.T) clientProgram {
-		t.Helper()
-		rig.Need(t, rig.Python, rig.Pip)
-		requirements := absolute(t, "clients/python/requirements/redis-"+version+".txt")
-		dir := installed(t, "redis-py", []string{requirements}, func(dir string) error {
-			return fetch(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", requirements)
-		})
-		return clientProgram{
-			words: []string{"python3", "-B", "clients/python/" + script},
-			env:   []string{"PYTHONPATH=" + dir},
-		}
-	}
-}
-
 // node installs all versions at once. The lock file gives each version a name.
 func node(script, alias string) func(*testing.T) clientProgram {
 	return func(t *testing.T) clientProgram {
@@ -156,22 +146,6 @@ func java(class, profile string) func(*testing.T) clientProgram {
 		})
 		path := classes + string(filepath.ListSeparator) + filepath.Join(jars, "*")
 		return clientProgram{words: []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, class}}
-	}
-}
-
-// golang builds the one program that has all Go clients. Go's own caches keep its modules.
-func golang(client string) func(*testing.T) clientProgram {
-	return func(t *testing.T) clientProgram {
-		t.Helper()
-		binary := filepath.Join(rig.Scratch, "handshake")
-		installing.Lock()
-		defer installing.Unlock()
-		if _, err := os.Stat(binary); err != nil {
-			if err := fetch(t, "clients/go", "go", "build", "-o", binary, "."); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return clientProgram{words: []string{binary, client}}
 	}
 }
 

@@ -22,9 +22,10 @@ import (
 // A line that begins with # tells why. A line "== NAME" begins another script of the same
 // file, and what stands before the first such line begins each script of the file.
 type Script struct {
-	t    *testing.T
-	text string
-	out  strings.Builder
+	t        *testing.T
+	text     string
+	out      strings.Builder
+	recorded []string // what came of the present event when it was recorded
 }
 
 // Rewriting tells whether the flag -rewrite is set. Then the scripts record what comes out.
@@ -103,9 +104,18 @@ func playOne(t *testing.T, opening, script string, play func(*testing.T, *Script
 
 // Events yields each event of the script. The line in the output precedes what Printf prints.
 func (s *Script) Events(yield func(event string) bool) {
-	for line := range strings.Lines(s.text) {
+	lines := strings.SplitAfter(s.text, "\n")
+	for i, line := range lines {
 		if strings.HasPrefix(line, "    ") {
 			continue // what came of an event when it was recorded
+		}
+		s.recorded = nil
+		for _, below := range lines[i+1:] {
+			came, isIndented := strings.CutPrefix(below, "    ")
+			if !isIndented {
+				break
+			}
+			s.recorded = append(s.recorded, strings.TrimSuffix(came, "\n"))
 		}
 		s.out.WriteString(line)
 		event := strings.TrimRight(line, "\n")
@@ -117,6 +127,9 @@ func (s *Script) Events(yield func(event string) bool) {
 		}
 	}
 }
+
+// Recorded returns the lines that the file has below the present event.
+func (s *Script) Recorded() []string { return s.recorded }
 
 // Printf prints what came of the present event, one line or several.
 func (s *Script) Printf(format string, values ...any) {
