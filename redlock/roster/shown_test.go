@@ -174,13 +174,14 @@ func (s *script) surveys(words []string) {
 }
 
 // letters are the names of some masters.
-func (p *actor) letters(set quorum.Set) (names string) {
-	for i := range p.r.servers {
+func (p *actor) letters(set quorum.Set) string {
+	var names []string
+	for i := range len(p.r.servers) + 1 {
 		if set.Has(i) {
-			names += p.r.names(i)
+			names = append(names, p.r.names(i))
 		}
 	}
-	return cmp.Or(names, "-")
+	return cmp.Or(strings.Join(names, " "), "-")
 }
 
 // clockTime is a time since the script began.
