@@ -3,10 +3,15 @@ package events
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/redlock"
 )
 
 // testStart is the beginning of a minute, after the Journal began.
@@ -18,69 +23,6 @@ func testClient(id int64, name string) *Client {
 	c := NewClient(id, fmt.Sprintf("10.0.0.%d:1", id), testStart)
 	c.Introduce(Identity{Name: name, RESP: 2})
 	return c
-}
-
-// The holder is the client that took the lock here, as long as the masters hold its value.
-func TestHolder(t *testing.T) {
-	j := testJournal()
-	a, b := testClient(1, "a"), testClient(2, "b")
-	key := []byte("lock:a")
-	note := func(c *Client, v Verdict, value string, ttl time.Duration) {
-		e := KeyEvent{Key: key, Client: c, Verdict: v, TTL: ttl, At: testStart}
-		if value != "" {
-			e.Value = []byte(value)
-		}
-		j.Note(e)
-	}
-	holder := func(db int, value string, after time.Duration) string {
-		var is []byte
-		if value != "" {
-			is = []byte(value)
-		}
-		h, known := j.Holder(db, key, is, testStart.Add(after))
-		if known && !h.Since.Equal(testStart) {
-			t.Errorf("since %v", h.Since)
-		}
-		return h.Client.Name
-	}
-	for _, step := range []struct {
-		do          func()
-		what, holds string
-		db          int
-		after       time.Duration
-		want        string
-	}{
-		{nil, "nobody took it", "token", 0, 0, ""},
-		{func() { note(a, Granted, "token", time.Second) }, "a took it", "token", 0, 0, "a"},
-		{nil, "in another database", "token", 1, 0, ""},
-		{func() { note(b, Refused, "", 0) }, "b was refused", "token", 0, 0, "a"},
-		{nil, "another proxy's client took it since", "other", 0, 0, ""},
-		{nil, "its value is there after the TTL: it was extended elsewhere", "token", 0, time.Hour, "a"},
-		{func() { note(a, Released, "", 0) }, "a released it", "token", 0, 0, ""},
-		{func() { note(b, Granted, "", time.Second) }, "a script of b took it", "any", 0, 0, "b"},
-		{nil, "until its TTL ends", "any", 0, 2 * time.Second, ""},
-		{func() { note(b, Extended, "", time.Minute) }, "b extended it", "any", 0, 2 * time.Second, "b"},
-		{func() { note(b, Granted, "", 0) }, "a script of b took it for ever", "", 0, time.Hour, "b"},
-		{func() { b.Introduce(Identity{Name: "later"}) }, "b has another name now", "", 0, 0, "later"},
-		{func() { b.Leave() }, "b has left", "", 0, 0, "later"},
-	} {
-		if step.do != nil {
-			step.do()
-		}
-		if got := holder(step.db, step.holds, step.after); got != step.want {
-			t.Errorf("%s: %q, not %q", step.what, got, step.want)
-		}
-	}
-	var verdicts []string
-	for _, m := range j.Verdicts(0, key) {
-		verdicts = append(verdicts, m.Client.Name+" "+m.Verdict.String())
-	}
-	if got, want := strings.Join(verdicts, ", "), "later granted, later extended, later granted, a released"; got != want {
-		t.Errorf("the last verdicts: %q, not %q", got, want)
-	}
-	if h, _ := j.Holder(0, key, nil, testStart); !h.Client.Gone {
-		t.Error("nobody knows that b has left")
-	}
 }
 
 // However many keys there are, the memory is bounded, and held locks stay longest.
@@ -113,62 +55,48 @@ func TestMostKeys(t *testing.T) {
 	}
 }
 
-func TestRememberingDoesNotAllocate(t *testing.T) {
-	j := testJournal()
-	c := testClient(1, "a")
+// What is remembered and counted of each command, each vote and each message takes no memory.
+func TestCountingDoesNotAllocate(t *testing.T) {
+	j, c := testJournal(), testClient(1, "a")
+	m, err := NewMetrics(prometheus.NewRegistry(), Names{Build: []string{"", "", ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.ShowSettings(Configured{Rules: []string{"lock:*"}})
+	observer := j.Observer(m)
 	key, value := []byte("lock:a"), []byte("0123456789abcdef")
-	n := testing.AllocsPerRun(100, func() {
+	count := func() {
 		c.Begin("set", key, testStart)
 		j.Note(KeyEvent{Key: key, Client: c, Verdict: Granted, Value: value, At: testStart})
 		j.Note(KeyEvent{Key: key, Client: c, Verdict: Refused, At: testStart})
 		c.End()
-	})
-	if n != 0 {
+		observer.Voted("m1", redlock.Granted, time.Millisecond, testStart)
+		j.NoteCommand(redlock.KindAcquire, redlock.Won, testStart)
+		m.WokenUp(2, 1)
+		m.Refused("CROSSLOCK")
+		m.Refused("NOTCOUNTED")
+		m.LockWaited("lock:*", time.Second)
+		m.LockHeld("lock:*", time.Second)
+	}
+	count()
+	if n := testing.AllocsPerRun(100, count); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-func TestHottest(t *testing.T) {
+// A storm on one key is found among many keys that are refused once.
+func TestAStormIsFound(t *testing.T) {
 	j := testJournal()
-	refuse := func(key string, times int, after time.Duration) {
-		for range times {
-			j.Note(KeyEvent{DB: 2, Key: []byte(key), Verdict: Refused, At: testStart.Add(after)})
-		}
+	refuse := func(key string) {
+		j.Note(KeyEvent{Key: []byte(key), Verdict: Refused, At: testStart})
 	}
-	hottest := func(n int, after time.Duration) string {
-		var list []string
-		for _, k := range j.Hottest(n, testStart.Add(after), func(_ int, key []byte) bool { return string(key) != "hidden" }) {
-			list = append(list, fmt.Sprintf("%d/%s:%d", k.DB, k.Key, k.Refusals-k.Excess))
-		}
-		return strings.Join(list, " ")
-	}
-	refuse("first", 3, 0)
-	refuse("second", 2, 0)
-	refuse("hidden", 9, 0)
-	refuse("second", 4, 4*time.Minute)
-	j.Note(KeyEvent{Key: []byte("granted"), Verdict: Granted, At: testStart})
-	for _, row := range []struct {
-		n     int
-		after time.Duration
-		want  string
-	}{
-		{10, 4 * time.Minute, "2/second:6 2/first:3"},
-		{1, 4 * time.Minute, "2/second:6"},
-		{10, 6 * time.Minute, "2/second:4"},
-		{10, 20 * time.Minute, ""},
-	} {
-		if got := hottest(row.n, row.after); got != row.want {
-			t.Errorf("%d after %v: %q, not %q", row.n, row.after, got, row.want)
-		}
-	}
-	// A storm on one key is found among many keys that are refused once.
 	for n := range 10_000 {
-		refuse(fmt.Sprintf("%s%d", strings.Repeat("k", longestKept), n), 1, time.Hour)
+		refuse(fmt.Sprintf("%s%d", strings.Repeat("k", longestKept), n))
 		if n%10 == 0 {
-			refuse("storm", 1, time.Hour)
+			refuse("storm")
 		}
 	}
-	if top := j.Hottest(1, testStart.Add(time.Hour), func(int, []byte) bool { return true }); len(top) != 1 || top[0].Key != "storm" || top[0].Refusals < 1000 {
+	if top := j.Hottest(1, testStart, func(int, []byte) bool { return true }); len(top) != 1 || top[0].Key != "storm" || top[0].Refusals < 1000 {
 		t.Errorf("%+v", top)
 	}
 	for i := range j.hot {
@@ -196,28 +124,6 @@ func TestSlowCommands(t *testing.T) {
 	if list := j.Slow(10); len(list) != 1 || list[0].ID != 2*mostSlow || list[0].Client.Address != "" {
 		t.Errorf("%+v", list)
 	}
-}
-
-func TestClient(t *testing.T) {
-	j, a := testJournal(), testClient(1, "a")
-	j.Note(KeyEvent{Key: []byte("x"), Client: a, Verdict: Granted, At: testStart})
-	a.Begin("set", []byte("lock:a"), testStart)
-	if info := a.Info(); info.Name != "a" || info.Granted != 1 || info.Command != "set" || info.Key != "lock:a" || info.Gone {
-		t.Errorf("%+v", info)
-	}
-	a.End()
-	if info := a.Info(); info.Command != "" || info.Key != "" {
-		t.Errorf("%+v", info)
-	}
-	a.Begin("set", []byte("lock:a"), testStart)
-	a.Leave()
-	if info := a.Info(); a.key != nil || info.Command != "" || !info.Gone {
-		t.Errorf("the client has left: %+v", info)
-	}
-	var nobody *Client
-	nobody.Introduce(Identity{})
-	nobody.Begin("set", nil, testStart)
-	nobody.End()
 }
 
 // A name or a key that is cut does not keep the rest of it in memory.
@@ -267,76 +173,28 @@ func TestDepartedClientsAreForgotten(t *testing.T) {
 	}
 }
 
-// A hold lasts from the grant to the release, for each key of each database.
-func TestHolds(t *testing.T) {
-	j, a, b := testJournal(), testClient(1, "a"), testClient(2, "b")
-	note := func(db int, verdict Verdict, second int) (time.Duration, bool) {
-		from := a
-		if verdict == Refused {
-			from = b
-		}
-		return j.Note(KeyEvent{DB: db, Key: []byte("lock:a"), Client: from, Verdict: verdict, TTL: time.Second, At: testStart.Add(time.Duration(second) * time.Second)})
+// The last events are kept, and each cause of a quarantine has a text.
+func TestEventsAreBounded(t *testing.T) {
+	j := testJournal()
+	for i := range 2 * mostEvents {
+		j.NoteReload(strconv.Itoa(i))
 	}
-	for _, row := range []struct {
-		db      int
-		verdict Verdict
-		second  int
-		lasted  time.Duration
-		known   bool
-	}{
-		{0, Released, 0, 0, false}, // nobody took it here
-		{0, Granted, 1, 0, true},
-		{1, Granted, 2, 0, true},
-		{0, Refused, 3, 0, false},
-		{0, Extended, 3, 0, false},
-		{0, Released, 4, 3 * time.Second, true},
-		{0, Released, 5, 0, false},
-		{1, Released, 5, 3 * time.Second, true},
-		{0, Granted, 10, 0, true}, // it ends by its TTL
-		{0, Granted, 20, 0, true},
-		{0, Released, 21, time.Second, true},
-	} {
-		if lasted, known := note(row.db, row.verdict, row.second); known != row.known || known && lasted != row.lasted {
-			t.Errorf("%+v: %v %v", row, lasted, known)
-		}
+	if list := j.Events(); len(list) != mostEvents || list[0].Text != strconv.Itoa(2*mostEvents-1) {
+		t.Errorf("%d events, the last is %v", len(list), list[0])
 	}
 }
 
-// A wait lasts from the first try in vain to the grant, for each client. A client that has
-// given up begins anew. A client that tries to take many locks is known to wait for the last ones.
-func TestWaits(t *testing.T) {
-	j, a, b := testJournal(), testClient(1, "a"), testClient(2, "b")
-	try := func(c *Client, key string, verdict Verdict, began, ended int) time.Duration {
-		lasted, _ := j.Note(KeyEvent{
-			Key: []byte(key), Client: c, Verdict: verdict,
-			At: testStart.Add(time.Duration(ended) * time.Second), Took: time.Duration(ended-began) * time.Second,
-		})
-		return lasted
+// Nobody knows the client of some commands. A client is known to wait for so many locks at most.
+func TestTriesAreBounded(t *testing.T) {
+	var nobody *Client
+	nobody.Introduce(Identity{})
+	nobody.Begin("set", nil, testStart)
+	nobody.End()
+	j, c := testJournal(), testClient(1, "a")
+	for n := range 2 * mostTries {
+		j.Note(KeyEvent{Key: []byte(strconv.Itoa(n)), Client: c, Verdict: Refused, At: testStart})
 	}
-	takes := func(what string, c *Client, key string, began, ended int, want time.Duration) {
-		t.Helper()
-		if waited := try(c, key, Granted, began, ended); waited != want*time.Second {
-			t.Errorf("%s: %v, not %v s", what, waited, want)
-		}
-	}
-	for s := range 3 {
-		try(a, "lock:a", Refused, 10*s, 10*s+1)
-	}
-	try(b, "lock:a", Refused, 20, 20)
-	takes("after three tries", a, "lock:a", 30, 31, 31)
-	takes("at once", a, "lock:a", 40, 41, 1)
-	takes("it had given up", b, "lock:a", 100, 102, 2)
-	try(b, "lock:a", Refused, 200, 200)
-	try(b, "lock:a", Refused, 300, 300)
-	takes("it began anew", b, "lock:a", 310, 310, 10)
-	try(nil, "lock:a", Refused, 400, 400)
-	takes("an unknown client", nil, "lock:a", 410, 411, 1)
-	for n := range mostTries + 1 {
-		try(a, fmt.Sprint("lock:", n), Refused, 500, 500)
-	}
-	takes("the last of many locks", a, fmt.Sprint("lock:", mostTries), 501, 502, 2)
-	takes("the first of many locks", a, "lock:0", 502, 502, 0)
-	if len(a.tries) > mostTries {
-		t.Errorf("%d tries are remembered", len(a.tries))
+	if len(c.tries) > mostTries {
+		t.Errorf("%d tries are remembered", len(c.tries))
 	}
 }
