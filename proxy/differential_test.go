@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"io"
 	"math/rand/v2"
 	"net"
 	"regexp"
@@ -27,30 +26,6 @@ func withoutIncidentals(reply string) string {
 		reply = i.pattern.ReplaceAllString(reply, i.instead)
 	}
 	return reply
-}
-
-// converse sends the steps one after the other, each when the answer to the
-// one before has come, then half-closes, and returns all that was received.
-// An answer is over when as many values as wanted have come. If want is nil, the client
-// speaks to Redis itself, and settle returns when Redis has answered.
-func converse(client *testClient, steps []string, want []string, settle func()) (answers []string) {
-	client.t.Helper()
-	for i, step := range steps {
-		_, _ = client.Write([]byte(step)) // fails after QUIT
-		if want == nil {
-			settle()
-			answers = append(answers, client.received())
-			continue
-		}
-		answers = append(answers, client.values(countValues(want[i])))
-	}
-	_ = client.Conn.(interface{ CloseWrite() error }).CloseWrite()
-	_ = client.SetReadDeadline(time.Now().Add(patience))
-	rest, err := io.ReadAll(client)
-	if err != nil && !strings.Contains(err.Error(), "reset") {
-		client.t.Errorf("after %q the connection does not end: %v", steps, err)
-	}
-	return append(answers, string(rest))
 }
 
 // countValues counts the whole top-level values in an answer.
@@ -107,39 +82,6 @@ func (c *testClient) upTo(end string) string {
 	return strings.TrimSuffix(string(got), end)
 }
 
-// compareWithRedis has the same conversation with Redis and with the proxy in
-// front of it, and wants the same bytes.
-func compareWithRedis(t *testing.T, redis *proxytest.Redis, p *testProxy, steps ...string) {
-	t.Helper()
-	begin := func() {
-		redis.Ask(t, "FLUSHALL")
-		redis.Ask(t, "SCRIPT FLUSH")
-		awaitNoSubscriber(t, redis)
-	}
-	begin()
-	direct := dialTest(t, "unix", redis.Socket)
-	settle := func() {
-		redis.Settle(t)
-		redis.Settle(t)
-	}
-	want := converse(direct, steps, nil, settle)
-	_ = direct.Close()
-	begin()
-	client := p.dial(t)
-	got := converse(client, steps, want, nil)
-	_ = client.Close()
-	wanted, given := withoutIncidentals(strings.Join(want, "")), withoutIncidentals(strings.Join(got, ""))
-	if wanted == given {
-		return
-	}
-	at := 0
-	for at < min(len(wanted), len(given)) && wanted[at] == given[at] {
-		at++
-	}
-	from := max(at-40, 0)
-	t.Errorf("%.300q: from byte %d on\n Redis answers %.200q\n the proxy     %.200q", steps, at, wanted[from:], given[from:])
-}
-
 // awaitNoSubscriber waits until Redis has no subscriber. The proxy closes its upstream
 // connection a moment after its client's, and PUBLISH would count it until then.
 func awaitNoSubscriber(t *testing.T, redis *proxytest.Redis) {
@@ -147,58 +89,6 @@ func awaitNoSubscriber(t *testing.T, redis *proxytest.Redis) {
 	for deadline := time.Now().Add(patience); redis.Ask(t, "CLIENT LIST TYPE PUBSUB") != "$0\r\n\r\n"; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("Redis keeps a subscriber")
-		}
-	}
-}
-
-func TestSessionAnswersAsRedis(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	masters := &fakeMasters{}
-	own, sharing := startTestProxy(t, redis, masters.configure), startTestProxy(t, redis, masters.configure, sharing)
-	conversations := map[string][]string{
-		"handshake":          {"PING\r\n", "CLIENT SETNAME me\r\n", "SELECT 3\r\n", "SET a 1\r\n", "CLIENT GETNAME\r\n", "SELECT 0\r\n", "GET a\r\n", "SELECT 3\r\nGET a\r\n", "SELECT 99\r\n", "GET a\r\n"},
-		"hello":              {"HELLO 3 SETNAME x\r\n", "GET none\r\n", "HELLO\r\n", "CLIENT GETNAME\r\n", "HELLO 2 SETNAME y\r\n", "CLIENT GETNAME\r\nGET none\r\n", "HELLO 3\r\nHGETALL none\r\n", "HELLO 4\r\n", "HELLO 3 SETNAME \"a b\"\r\n"},
-		"pipeline":           {"SET a 1\r\nINCR a\r\nGET a\r\nPING\r\nECHO x\r\nNOSUCH a b\r\nGET\r\nLRANGE none 0 -1\r\n"},
-		"quit":               {"SET a 1\r\nQUIT\r\nGET a\r\n"},
-		"quit before":        {"QUIT\r\n"},
-		"reset":              {"SELECT 3\r\nHELLO 3\r\nCLIENT SETNAME x\r\nSET a 1\r\nRESET\r\nGET a\r\nCLIENT GETNAME\r\n", "RESET x\r\n", "MULTI\r\nRESET\r\nEXEC\r\n"},
-		"auth":               {"GET a\r\n", "AUTH x\r\nAUTH default x\r\nAUTH bob x\r\nAUTH a b c\r\nAUTH\r\nGET a\r\n", "HELLO 3 AUTH bob x\r\n", "HELLO 3 AUTH default x\r\n"},
-		"transaction":        {"MULTI\r\n", "SET a 1\r\n", "INCR a\r\n", "EXEC\r\n", "MULTI\r\nPING\r\nSET a 5\r\nEXEC\r\nGET a\r\n"},
-		"transaction ends":   {"MULTI\r\nSET a 1\r\nDISCARD\r\nGET a\r\n", "EXEC\r\nDISCARD\r\nEXEC x\r\nDISCARD x\r\nMULTI x\r\n", "MULTI\r\nSET a 1\r\nMULTI\r\nWATCH a\r\nEXEC\r\n", "MULTI\r\nQUIT\r\n"},
-		"transaction errors": {"MULTI\r\nNOSUCH\r\nSET a 1\r\nEXEC\r\n", "MULTI\r\nSET a\r\nSET a 1\r\nEXEC\r\nGET a\r\n", "MULTI\r\nEXEC x\r\nEXEC\r\n", "MULTI\r\nSET a 1\r\nEXEC x\r\nEXEC\r\n", "MULTI\r\nPING a b\r\nPING\r\nEXEC\r\n"},
-		"without keys":       {"MULTI\r\nPING\r\nECHO x\r\nEXEC\r\n", "MULTI\r\nEXEC\r\n", "MULTI\r\nPING\r\nDISCARD\r\n"},
-		"watch":              {"SET a 1\r\nWATCH a\r\nSET a 2\r\nMULTI\r\nEXEC\r\n", "WATCH a\r\nSET a 3\r\nMULTI\r\nPING\r\nEXEC\r\n", "WATCH a\r\nSET a 4\r\nMULTI\r\nDISCARD\r\nMULTI\r\nGET a\r\nEXEC\r\n", "WATCH a\r\nSET a 5\r\nUNWATCH\r\nMULTI\r\nGET a\r\nEXEC\r\n"},
-		"select in multi":    {"MULTI\r\nSELECT 3\r\nSET a x\r\nSELECT 99\r\nEXEC\r\nGET a\r\n", "RESET\r\nMULTI\r\nSET a y\r\nSELECT 4\r\nDISCARD\r\nGET a\r\n", "MULTI\r\nSELECT 5\r\nNOSUCH\r\nEXEC\r\nSET here 1\r\nSELECT 0\r\nGET here\r\n"},
-		"reply off":          {"SET a 1\r\nCLIENT REPLY OFF\r\nGET a\r\nPING\r\nNOSUCH\r\nCLIENT REPLY bad\r\nCLIENT REPLY ON\r\nGET a\r\n"},
-		"reply skip":         {"SET a 1\r\nCLIENT REPLY SKIP\r\nGET a\r\nGET a\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nPING\r\nPING\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n", "CLIENT REPLY\r\nCLIENT REPLY bad\r\n"},
-		"reply of reset":     {"CLIENT REPLY SKIP\r\nRESET\r\nPING\r\n", "CLIENT REPLY OFF\r\nRESET\r\nPING\r\n", "MULTI\r\nGET a\r\nCLIENT REPLY SKIP\r\nRESET\r\nPING\r\n"},
-		"refused at once":    {"WATCH\r\n", "MULTI\r\nGET lock:none\r\nEXEC\r\n", "GET lock:none\r\nGET a\r\n"},
-		"subscribe":          {"SUBSCRIBE a b a\r\n", "PSUBSCRIBE x*\r\n", "GET k\r\n", "HELLO 3\r\n", "SET lock:a 1 NX\r\nWATCH lock:a\r\nDEL lock:a k\r\nRENAME lock:a k\r\nSCRIPT KILL\r\nEVAL x 1 lock:a\r\n", "MULTI\r\nEXEC\r\nINFO\r\nAUTH x\r\nCLIENT REPLY ON\r\nSELECT 1\r\nSCRIPT LOAD x\r\n", "PING\r\nPING hi\r\n", "UNSUBSCRIBE\r\nPING\r\n", "PUNSUBSCRIBE\r\nPING\r\nSET k 1\r\nGET k\r\n"},
-		"unsubscribe behind": {"SET a 1\r\nGET a\r\nUNSUBSCRIBE\r\nGET a\r\nPUNSUBSCRIBE x y\r\nGET a\r\n", "HELLO 3\r\nGET a\r\nUNSUBSCRIBE x\r\nGET none\r\n"},
-		"subscribe refuses":  {"SUBSCRIBE a\r\nSET lock:a\r\nGET lock:a b\r\nDEL\r\nDEL a lock:a\r\nRENAME a lock:a b\r\nWATCH\r\nMULTI x\r\nEXEC x\r\nDISCARD x\r\nINFO\r\nOBJECT nosuch lock:a\r\nMOVE lock:a\r\nCOPY lock:a\r\n", "CLIENT ID x\r\nCLIENT KILL\r\nCLIENT TRACKING\r\nCLIENT nosuch\r\nSCRIPT LOAD\r\nSCRIPT EXISTS\r\nSCRIPT KILL x\r\nSELECT\r\nHELLO 3\r\nAUTH\r\nECHO\r\nMIGRATE lock:a\r\nFCALL x\r\nPING a b\r\n"},
-		"subscribe pipeline": {"SUBSCRIBE a b\r\nPSUBSCRIBE p\r\nSUBSCRIBE c\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nGET k\r\nSUBSCRIBE\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nSUNSUBSCRIBE\r\nSSUBSCRIBE s t\r\nSUNSUBSCRIBE\r\nGET k\r\n"},
-		"subscribe RESP3":    {"HELLO 3\r\nSUBSCRIBE a b\r\nGET k\r\nPUBLISH a x\r\nPUBLISH nobody x\r\nUNSUBSCRIBE\r\nPING\r\nHELLO 2\r\nPING\r\n", "SUBSCRIBE a\r\nGET k\r\n", "UNSUBSCRIBE\r\nHELLO 3\r\nSUBSCRIBE a\r\nHELLO 2\r\nPING\r\nGET a\r\n"},
-		"subscribe reset":    {"SUBSCRIBE a\r\n", "RESET\r\n", "GET a\r\nSUBSCRIBE a\r\nUNSUBSCRIBE a\r\nGET a\r\n"},
-		"subscribe silently": {"CLIENT REPLY OFF\r\nSUBSCRIBE a b\r\n", "PING\r\nGET a\r\nUNSUBSCRIBE a\r\n", "UNSUBSCRIBE\r\nCLIENT REPLY ON\r\nPING\r\n"},
-		"subscribe and quit": {"SUBSCRIBE a\r\nQUIT\r\n"},
-		"tracking":           {"HELLO 3\r\nCLIENT TRACKING ON\r\nGET a\r\nSET a 1\r\nGET a\r\nSET a 2\r\nPING\r\n", "MULTI\r\nGET a\r\nSET a 3\r\nEXEC\r\nPING\r\n"},
-		"monitor":            {"MONITOR\r\n", "PING\r\n", "CLIENT SETNAME x\r\n", "GET a\r\n", "RESET\r\n", "GET a\r\n"},
-		"script":             {"EVAL \"return 1\" 0\r\nEVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0\r\nEVALSHA 0000000000000000000000000000000000000000 0\r\n", "SCRIPT LOAD \"return 2\"\r\nSCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649 0000000000000000000000000000000000000000\r\nSCRIPT FLUSH\r\nSCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649\r\n", "SCRIPT LOAD \"return (\"\r\nSCRIPT FLUSH x\r\nSCRIPT EXISTS\r\nSCRIPT KILL\r\nSCRIPT NOSUCH\r\nSCRIPT\r\n"},
-		"no such subcommand": {"MULTI\r\nGET lock:a\r\nOBJECT nosuch lock:a\r\nCONFIG nosuch\r\nCLIENT \"a\\nb\" x\r\nEXEC\r\n", "MULTI\r\nOBJECT nosuch\r\nEXEC\r\nOBJECT nosuch lock:a\r\n"},
-		"nested replies":     {"EVAL \"return {1,{2,{3,'x'}},{}}\" 0\r\nCOMMAND COUNT\r\nXADD s 1-1 f v\r\nXRANGE s - +\r\n", "HELLO 3\r\nEVAL \"redis.setresp(3); return {double=3.5}\" 0\r\nCONFIG GET maxmemory\r\nDEBUG PROTOCOL attrib\r\nPING\r\n"},
-		"protocol error":     {"SET a 1\r\n*1\r\nx\r\nGET a\r\n"},
-		"error in a pipe":    {"MULTI\r\nSUBSCRIBE a\r\nGET a\r\nINCR a\r\n*1\r\nx\r\nGET a\r\n"},
-		"in multi":           {"MULTI\r\nSUBSCRIBE a\r\n", "PING\r\n", "EXEC\r\n", "UNSUBSCRIBE a\r\n", "PING\r\n"},
-		"hello in multi":     {"MULTI\r\nHELLO 3\r\nEXEC\r\n", "GET a\r\n", "RESET\r\nGET a\r\n"},
-		"no reply in multi":  {"MULTI\r\nGET a\r\nCLIENT REPLY OFF\r\nEXEC\r\nPING\r\nCLIENT REPLY ON\r\n"},
-	}
-	for name, steps := range conversations {
-		for connections, p := range map[string]*testProxy{"own": own, "shared": sharing} {
-			t.Run(name+"/"+connections, func(t *testing.T) {
-				compareWithRedis(t, redis, p, steps...)
-				compareWithRedis(t, redis, p, append([]string{"GET opened\r\n"}, steps...)...)
-				compareWithRedis(t, redis, p, strings.Join(steps, ""))
-			})
 		}
 	}
 }

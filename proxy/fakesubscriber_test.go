@@ -147,13 +147,6 @@ func (m *fakeMasters) requests() []string {
 	return slices.Clone(m.asked)
 }
 
-func (m *fakeMasters) expectRequests(t *testing.T, want ...string) {
-	t.Helper()
-	if got := m.requests(); !slices.Equal(got, want) {
-		t.Errorf("the masters were asked %q, want %q", got, want)
-	}
-}
-
 // expectNobody waits until no session listens any more.
 func (m *fakeMasters) expectNobody(t *testing.T) {
 	t.Helper()

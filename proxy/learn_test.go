@@ -11,6 +11,8 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
+const compareAndDelete = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"
+
 func unruledOf(r *reloadable) (rules []string) {
 	for _, found := range r.operators.UnruledLocks() {
 		rules = append(rules, found.Rule())

@@ -132,7 +132,7 @@ func TestDrainIsCutShort(t *testing.T) {
 	busy.send("SET lock:slow 1 NX\r\n")
 	<-p.locks.entered
 	blocked.send("BLPOP q 0\r\n")
-	eventually(t, "the client blocks", blockedClients(t, redis, 1))
+	eventually(t, "the client blocks", blockedClients(t, redis, "1"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := p.clients.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -151,7 +151,7 @@ func TestIdleClientsAreLeft(t *testing.T) {
 	opened.ask("GET a\r\n", "$-1\r\n")
 	waiting.send("BLPOP q 0\r\n")
 	listening.ask("SUBSCRIBE c\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n")
-	eventually(t, "one waits", blockedClients(t, redis, 1))
+	eventually(t, "one waits", blockedClients(t, redis, "1"))
 	p.change(func(s *config.Settings) { s.Limits.Idle = 50 * time.Millisecond })
 	idle.expectEnd("")
 	opened.expectEnd("")

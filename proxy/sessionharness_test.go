@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -330,8 +331,8 @@ func (c *testClient) halfClose() {
 	}
 }
 
-// received returns what has come. It waits for nothing.
-func (c *testClient) received() (text string) {
+// received returns what has come, and whether the server has ended the connection. It waits for nothing.
+func (c *testClient) received() (text string, ended bool) {
 	c.t.Helper()
 	raw, err := c.Conn.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -340,13 +341,14 @@ func (c *testClient) received() (text string) {
 	buf := make([]byte, 64<<10)
 	_ = c.SetReadDeadline(time.Time{})
 	_ = raw.Read(func(fd uintptr) (done bool) {
-		n, _ := syscall.Read(int(fd), buf)
-		for ; n > 0; n, _ = syscall.Read(int(fd), buf) {
+		n, err := syscall.Read(int(fd), buf)
+		for ; n > 0; n, err = syscall.Read(int(fd), buf) {
 			text += string(buf[:n])
 		}
+		ended = n == 0 || err != nil && !errors.Is(err, syscall.EAGAIN)
 		return true
 	})
-	return text
+	return text, ended
 }
 
 // eventually waits for a condition that another goroutine brings about.

@@ -13,96 +13,18 @@ import (
 	"time"
 
 	"redlock-proxy/integration/child"
-	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/wire"
 )
+
+// blockedClients tells whether this number of clients of a Redis waits.
+func blockedClients(t *testing.T, redis *proxytest.Redis, number string) func() bool {
+	return func() bool { return strings.Contains(redis.Ask(t, "INFO clients"), "blocked_clients:"+number+"\r\n") }
+}
 
 // connectionsOf counts the clients of a Redis, without the one that asks.
 func connectionsOf(t *testing.T, redis *proxytest.Redis) int {
 	t.Helper()
 	return strings.Count(redis.Ask(t, "CLIENT LIST"), " addr=") - 1
-}
-
-// Many clients use few upstream connections. One that needs its own opens it, and sees
-// everything that it did before.
-func TestSharedConnections(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, sharing)
-	var clients []*testClient
-	for i := range 30 {
-		c := p.dial(t)
-		c.ask(fmt.Sprintf("SET k%d %d\r\nGET k%d\r\n", i, i, i), fmt.Sprintf("+OK\r\n%s", bulk(fmt.Sprint(i))))
-		clients = append(clients, c)
-	}
-	if n := connectionsOf(t, redis); n > 2 {
-		t.Errorf("30 clients need %d connections", n)
-	}
-	for i, line := range []string{"SELECT 3\r\n", "CLIENT SETNAME me\r\n", "CLIENT NO-EVICT on\r\n"} {
-		before := connectionsOf(t, redis)
-		clients[i].ask(line+"GET none\r\n", "+OK\r\n$-1\r\n")
-		if now := connectionsOf(t, redis); now != before+1 {
-			t.Errorf("after %q there are %d connections, and were %d", line, now, before)
-		}
-	}
-	clients[5].ask("SET x 1\r\nMULTI\r\nINCR x\r\nEXEC\r\nGET x\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n:2\r\n"+bulk("2"))
-	clients[6].ask("SET y 1\r\nEVAL \"return redis.call('GET', KEYS[1])\" 1 y\r\n", "+OK\r\n"+bulk("1"))
-	clients[7].ask("LPUSH list a\r\nBLPOP list 1\r\n", ":1\r\n*2\r\n"+bulk("list")+bulk("a"))
-	clients[8].ask("GET y\r\nSET lock:a 1 NX\r\nGET y\r\n", bulk("1")+"+OK\r\n"+bulk("1"))
-	clients[9].ask("SET z 1\r\nWAIT 0 0\r\nGET z\r\n", "+OK\r\n"+string(wire.ErrWaitShared)+bulk("1"))
-	p.dial(t).ask("GET y\r\nWAIT 0 0\r\n", bulk("1")+":0\r\n")
-	clients[11].ask("CLIENT REPLY OFF\r\nGET y\r\nCLIENT REPLY ON\r\nGET z\r\n", "+OK\r\n"+bulk("1"))
-}
-
-// Clients with users of the upstream never share.
-func TestUsersOfTheUpstreamDoNotShare(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, sharing, func(c *testConfig) { c.Users = config.NewAccounts(config.Auth{Upstream: true}, 0) })
-	for range 5 {
-		p.dial(t).ask("SET a 1\r\n", "+OK\r\n")
-	}
-	if n := connectionsOf(t, redis); n != 5 {
-		t.Errorf("5 clients have %d connections", n)
-	}
-}
-
-// An inline command gets a connection of its own if the array that is sent for it is long.
-func TestLongInlineCommandDoesNotShare(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, sharing)
-	other, c := p.dial(t), p.dial(t)
-	other.ask("SET k 1\r\nGET k\r\n", "+OK\r\n"+bulk("1"))
-	c.ask("GET k\r\n", bulk("1"))
-	before := connectionsOf(t, redis)
-	c.ask("MGET"+strings.Repeat(" k", 30_000)+"\r\nGET k\r\n", "*30000\r\n"+strings.Repeat(bulk("1"), 30_000)+bulk("1"))
-	if now := connectionsOf(t, redis); now != before+1 {
-		t.Errorf("there are %d connections, and were %d", now, before)
-	}
-	other.ask("GET k\r\n", bulk("1"))
-}
-
-// A long pipeline gets a connection of its own.
-func TestLongPipelineDoesNotShare(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, sharing)
-	c := p.dial(t)
-	sent := make(chan error, 1)
-	go func() {
-		_, err := c.Write([]byte(strings.Repeat("SET a 1\r\n", 50_000) + "GET a\r\n"))
-		sent <- err
-	}()
-	c.expect(strings.Repeat("+OK\r\n", 50_000) + bulk("1"))
-	if err := <-sent; err != nil {
-		t.Fatal(err)
-	}
-	other := p.dial(t)
-	other.ask("SET b "+strings.Repeat("x", 50_000)+"\r\n", "+OK\r\n")
-	if n := connectionsOf(t, redis); n > 3 {
-		t.Errorf("%d connections", n)
-	}
-	if up, members := p.env.Upstream.Counts(); up == 0 || members != 1 {
-		t.Errorf("%d shared connections, %d clients", up, members)
-	}
 }
 
 // 50 clients with random pipelines on keys of their own see what each would see alone.
@@ -159,62 +81,6 @@ func TestInterleavedSessions(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// The change of the setting holds from each client's next command on.
-func TestSharingIsTurnedOff(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, sharing)
-	c := p.dial(t)
-	c.ask("SET a 1\r\n", "+OK\r\n")
-	before := connectionsOf(t, redis)
-	p.change(func(s *config.Settings) {
-		owns := *s.Config
-		owns.UpstreamConnections = config.ConnectionsOwn
-		s.Config = &owns
-	})
-	c.ask("GET a\r\n", bulk("1"))
-	if now := connectionsOf(t, redis); now != before+1 {
-		t.Errorf("%d connections, and were %d", now, before)
-	}
-}
-
-// A client that has certainly gone leaves its session, although the upstream is silent.
-func TestClientOfASilentUpstreamLeaves(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, sharing)
-	c := p.dial(t)
-	redis.Ask(t, "CLIENT PAUSE 100000 WRITE")
-	c.send("SET a 1\r\nSET lock:a 1 NX\r\n") // the lock waits for the first command's reply
-	eventually(t, "the command waits", func() bool { return strings.Contains(redis.Ask(t, "INFO clients"), "blocked_clients:1") })
-	_ = c.Conn.(*net.TCPConn).SetLinger(0) // its machine resets the connection
-	_ = c.Close()
-	eventually(t, "the session has ended", func() bool { _, members := p.env.Upstream.Counts(); return members == 0 })
-	redis.Ask(t, "CLIENT UNPAUSE")
-}
-
-// A broken shared connection ends the clients that wait for replies, and no others.
-func TestSharedConnectionBreaks(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, sharing)
-	idle := p.dial(t)
-	idle.ask("SET a 1\r\n", "+OK\r\n")
-	kill := func() {
-		redis.Ask(t, "CLIENT KILL TYPE normal SKIPME yes")
-		eventually(t, "the proxy sees it", func() bool { open, _ := p.env.Upstream.Counts(); return open == 0 })
-	}
-	kill()
-	idle.ask("GET a\r\n", bulk("1"))
-
-	waiting := p.dial(t)
-	waiting.ask("GET a\r\n", bulk("1"))
-	redis.Ask(t, "CLIENT PAUSE 100000 WRITE")
-	waiting.send("SET a 2\r\n")
-	eventually(t, "the command waits", func() bool { return strings.Contains(redis.Ask(t, "INFO clients"), "blocked_clients:1") })
-	kill()
-	waiting.expectEnd("")
-	redis.Ask(t, "CLIENT UNPAUSE")
-	idle.ask("GET a\r\n", bulk("1"))
 }
 
 // After a failover a client that connects again because of READONLY reaches the new primary. Over
