@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -9,53 +10,26 @@ import (
 	"testing/iotest"
 )
 
-func TestReaderGivesWholeReplies(t *testing.T) {
-	var stream strings.Builder
-	var want []string
-	for _, v := range replyValues {
-		stream.WriteString(v.raw)
-		want = append(want, v.raw)
-	}
-	for name, in := range map[string]func() io.Reader{
-		"in one":       func() io.Reader { return strings.NewReader(stream.String()) },
-		"by bytes":     func() io.Reader { return iotest.OneByteReader(strings.NewReader(stream.String())) },
-		"by halves":    func() io.Reader { return iotest.HalfReader(strings.NewReader(stream.String())) },
-		"with its end": func() io.Reader { return iotest.DataErrReader(strings.NewReader(stream.String())) },
-	} {
-		for _, together := range []int{1, 2, 7} {
-			if got, err := feed(in(), together); err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s, fed, %d at a time: %.200q %v", name, together, got, err)
-			}
-			r := NewReader(in(), 16, 1<<20)
-			var got []string
-			for len(got) < len(want) {
-				replies, err := r.Next(nil, min(together, len(want)-len(got)))
-				if err != nil {
-					t.Fatalf("%s, %d at a time: after %d replies: %v", name, together, len(got), err)
-				}
-				for _, reply := range replies {
-					got = append(got, string(reply))
-				}
-				r.Discard()
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s, %d at a time: %.200q", name, together, got)
-			}
-			if err := r.Fill(); r.Pending() || err != io.EOF {
-				t.Errorf("%s: behind the last: %v %v", name, r.Pending(), err)
-			}
+// allOf returns the replies of a Reader, of which up to together are held at a time. The Reader reads n of them itself,
+// or it is fed with all that there is.
+func allOf(r *Reader, in io.Reader, fed bool, together, n int) (got []string, err error) {
+	take := func(replies [][]byte) {
+		for _, reply := range replies {
+			got = append(got, string(reply))
 		}
+		r.Discard()
 	}
-}
-
-// feed returns the replies of a Reader whose owner reads in. Up to together of them are
-// held at a time.
-func feed(in io.Reader, together int) (got []string, err error) {
-	r := NewReader(nil, 16, 1<<20)
-	p := make([]byte, 4<<10)
-	for {
+	for !fed && len(got) < n {
+		replies, err := r.Next(nil, min(together, n-len(got)))
+		if err != nil {
+			return got, err
+		}
+		take(replies)
+	}
+	for p := make([]byte, 4<<10); fed; {
 		n, err := in.Read(p)
 		if n == 0 && err == io.EOF {
+			take(r.Fetched(nil))
 			break
 		}
 		if err := r.Feed(p[:n]); err != nil {
@@ -67,19 +41,59 @@ func feed(in io.Reader, together int) (got []string, err error) {
 				return got, err
 			}
 			if whole {
-				got = appendHeld(got, r)
+				take(r.Fetched(nil))
 			}
 		}
 	}
-	return appendHeld(got, r), nil
+	return got, nil
 }
 
-func appendHeld(got []string, r *Reader) []string {
-	for _, reply := range r.Fetched(nil) {
-		got = append(got, string(reply))
+// However the bytes come, all replies are whole. Those that are longer than a limit are dropped, if the owner wants that.
+func TestReaderGivesWholeReplies(t *testing.T) {
+	const longest = 64
+	var types []string
+	whole, _ := values(t)
+	for _, v := range whole {
+		types = append(types, v.raw)
 	}
-	r.Discard()
-	return got
+	bulk := func(n int) string { return string(AppendBulk(nil, strings.Repeat("x", n))) }
+	long := []string{
+		":1\r\n", bulk(longest - 7), bulk(longest - 6), bulk(1), bulk(50 * longest), "*2\r\n" + bulk(50) + bulk(50),
+		bulk(50 * longest), "+OK\r\n", "-" + strings.Repeat("e", longest) + "\r\n", "$-1\r\n",
+	}
+	for _, row := range []struct {
+		replies []string
+		longest int64
+	}{{types, 0}, {long, longest}} {
+		want := slices.Clone(row.replies)
+		for i, reply := range want {
+			if row.longest > 0 && len(reply) > longest {
+				want[i] = string(tooLong)
+			}
+		}
+		for name, in := range map[string]func(io.Reader) io.Reader{
+			"in one": func(in io.Reader) io.Reader { return in }, "by bytes": iotest.OneByteReader, "by halves": iotest.HalfReader, "with its end": iotest.DataErrReader,
+		} {
+			for _, together := range []int{1, 2, 7, len(want)} {
+				for _, fed := range []bool{false, true} {
+					stream := in(strings.NewReader(strings.Join(row.replies, "")))
+					r := NewReader(stream, 16, 1<<20)
+					if row.longest > 0 {
+						r.DropLonger(row.longest)
+					}
+					if got, err := allOf(r, stream, fed, together, len(want)); err != nil || !slices.Equal(got, want) || row.longest > 0 && cap(r.buf) > 64*longest {
+						t.Errorf("%s, fed: %v, %d at a time, in %d bytes: %.200q %v", name, fed, together, cap(r.buf), got, err)
+					}
+					if fed {
+						continue
+					}
+					if err := r.Fill(); r.Pending() || err != io.EOF {
+						t.Errorf("%s: behind the last: %v %v", name, r.Pending(), err)
+					}
+				}
+			}
+		}
+	}
 }
 
 func TestReaderHoldsRepliesUntilTheyAreDiscarded(t *testing.T) {
@@ -110,22 +124,16 @@ func TestReaderBoundsWhatItHolds(t *testing.T) {
 		"what is no reply":                  {"HTTP/1.1 400 Bad Request\r\n", errType},
 		"one that ends in the middle":       {"$5\r\nab", io.EOF},
 	} {
-		r := NewReader(strings.NewReader(row.stream), 16, 64)
-		if _, err := r.Next(nil, 50); !errors.Is(err, row.want) {
-			t.Errorf("%s: %v, want %v", name, err, row.want)
-		}
-		if held := cap(r.buf); held > 2*64 {
-			t.Errorf("%s: %d bytes are held", name, held)
-		}
-		if row.want == io.EOF {
-			continue
-		}
-		r = NewReader(nil, 16, 64)
-		if err := feedBytes(r, row.stream, 50); !errors.Is(err, row.want) {
-			t.Errorf("%s, fed: %v, want %v", name, err, row.want)
-		}
-		if held := cap(r.buf); held > 2*64 {
-			t.Errorf("%s, fed: %d bytes are held", name, held)
+		for _, fed := range []bool{false, true} {
+			stream := strings.NewReader(row.stream)
+			r := NewReader(stream, 16, 64)
+			_, err := allOf(r, iotest.OneByteReader(stream), fed, 50, 50)
+			if fed && row.want == io.EOF {
+				err = io.EOF // its owner sees that
+			}
+			if held := cap(r.buf); !errors.Is(err, row.want) || held > 2*64 {
+				t.Errorf("%s, fed: %v: %v, want %v; %d bytes are held", name, fed, err, row.want, held)
+			}
 		}
 	}
 	r := NewReader(strings.NewReader("$100\r\n"+strings.Repeat("x", 100)+"\r\n"), 16, 64)
@@ -133,19 +141,6 @@ func TestReaderBoundsWhatItHolds(t *testing.T) {
 	if _, err := r.Next(nil, 1); err != nil {
 		t.Errorf("after the limit was raised: %v", err)
 	}
-}
-
-// feedBytes feeds a text byte by byte, until r holds n replies.
-func feedBytes(r *Reader, text string, n int) error {
-	for i := range len(text) {
-		if err := r.Feed([]byte(text[i : i+1])); err != nil {
-			return err
-		}
-		if _, err := r.Hold(n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func TestReaderGivesMemoryBack(t *testing.T) {
@@ -167,57 +162,11 @@ func TestReaderGivesMemoryBack(t *testing.T) {
 	}
 }
 
-// What is longer than the limit is dropped, wherever the input is cut. All other replies are whole.
-func TestReaderDropsLongReplies(t *testing.T) {
-	const longest = 64
-	bulk := func(n int) string { return string(AppendBulk(nil, strings.Repeat("x", n))) }
-	var stream strings.Builder
-	var want []string
-	for _, reply := range []string{
-		":1\r\n", bulk(longest - 7), bulk(longest - 6), bulk(1), bulk(50 * longest), "*2\r\n" + bulk(50) + bulk(50),
-		bulk(50 * longest), "+OK\r\n", "-" + strings.Repeat("e", longest) + "\r\n", "$-1\r\n",
-	} {
-		stream.WriteString(reply)
-		if len(reply) > longest {
-			reply = string(tooLong)
-		}
-		want = append(want, reply)
-	}
-	for name, in := range map[string]io.Reader{
-		"in one":    strings.NewReader(stream.String()),
-		"by bytes":  iotest.OneByteReader(strings.NewReader(stream.String())),
-		"by halves": iotest.HalfReader(strings.NewReader(stream.String())),
-	} {
-		for _, together := range []int{1, len(want)} {
-			if seeker, ok := in.(io.Seeker); ok {
-				_, _ = seeker.Seek(0, io.SeekStart)
-			} else if together > 1 {
-				continue
-			}
-			r := NewReader(in, 16, 8)
-			r.DropLonger(longest)
-			var got []string
-			for len(got) < len(want) {
-				replies, err := r.Next(nil, together)
-				if err != nil {
-					t.Fatalf("%s, %d at a time: after %q: %v", name, together, got, err)
-				}
-				for _, reply := range replies {
-					got = append(got, string(reply))
-				}
-				r.Discard()
-			}
-			if !slices.Equal(got, want) || cap(r.buf) > 64*longest {
-				t.Errorf("%s, %d at a time, in %d bytes: %q", name, together, cap(r.buf), got)
-			}
-		}
-	}
-}
-
 // Whatever comes, in whatever pieces: a Reader that drops long replies gives all others as one that
 // drops none, and ends with the same error.
 func FuzzReaderDropsLongReplies(f *testing.F) {
-	for _, v := range replyValues {
+	whole, _ := values(f)
+	for _, v := range whole {
 		f.Add([]byte(v.raw+":1\r\n"+v.raw), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, longest uint8) {
@@ -227,17 +176,7 @@ func FuzzReaderDropsLongReplies(f *testing.F) {
 				r.DropLonger(1 << 14) // the same limit for all, 1 MB
 				r.longest = int(longest)
 			}
-			for i := range stream {
-				if err := r.Feed(stream[i : i+1]); err != nil {
-					return replies, err
-				}
-				if whole, err := r.Hold(1); err != nil {
-					return replies, err
-				} else if whole {
-					replies = appendHeld(replies, r)
-				}
-			}
-			return replies, nil
+			return allOf(r, iotest.OneByteReader(bytes.NewReader(stream)), true, 1, 0)
 		}
 		want, whyWant := read(false)
 		for i, reply := range want {
