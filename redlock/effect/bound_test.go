@@ -47,28 +47,3 @@ func TestBoundedExaminations(t *testing.T) {
 		t.Errorf("there are %s keys", keys)
 	}
 }
-
-// Nothing ran because of the bound only if the check says so and EXEC was aborted.
-func TestWhatABoundKeptFromRunning(t *testing.T) {
-	e := &Examination{Keys: args("k"), Commands: [][][]byte{args("GET k")}, Bounded: true}
-	ran := "*7\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n:-2\r\n$-1\r\n$-1\r\n$-1\r\n:-2\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
-	for _, row := range []struct {
-		check, exec string
-		tooLarge    bool
-		aborted     bool
-	}{
-		{":1\r\n", "*-1\r\n", true, false},
-		{":0\r\n", "*-1\r\n", false, true},
-		{":1\r\n", ran, false, false},
-		{":0\r\n", ran, false, false},
-	} {
-		replies := [][]byte{[]byte("+OK\r\n"), []byte(row.check), []byte("+OK\r\n")}
-		for range e.queued() {
-			replies = append(replies, []byte("+QUEUED\r\n"))
-		}
-		x, err := e.Parse(append(replies, []byte(row.exec)))
-		if err != nil || x.TooLarge != row.tooLarge || x.Aborted != row.aborted || bytes.Equal(x.Reply, errTooLarge) != row.tooLarge || (x.After != nil) != (row.exec == ran) {
-			t.Errorf("%q, %q: %+v %v", row.check, row.exec, x, err)
-		}
-	}
-}

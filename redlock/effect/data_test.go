@@ -38,6 +38,13 @@ import (
 // "unite" has a number of copies that must have a part, and the copies. Its answer says what the united copy
 // has, and whether that is all.
 //
+// "wrote", "unchanged" and "deleted" have one key. A time behind an @ is the master's own when it looked. "holder" has a kind
+// and the elements of a key.
+//
+// "parse" has what differs in a master's replies to an examination of the keys k and l and the commands GET k and GET l:
+// multi, exec and the queued replies by number; what EXEC answers: the results c1 and c2, the times t1 and t2, the PTTLs
+// p1 to p4 and the DUMPs d1 to d4; hello and bye with RESP3; check of a bounded one. _ is a space.
+//
 // "due" has the votes that won, or "lost", or "nothing" if the winners ran nothing, and what another master did. It is answered
 // by what the key is to be there, or "as it is".
 func TestData(t *testing.T) { datatest.Run(t, ask) }
@@ -63,6 +70,25 @@ func ask(t *testing.T, question string) string {
 	case "change":
 		before, after := imagesOf(t, rest)
 		return Compare(before, after).String()
+	case "wrote":
+		before, after := imagesOf(t, rest)
+		return strconv.FormatBool(Compare(before, after).Wrote())
+	case "unchanged":
+		before, now := imagesOf(t, rest)
+		return strconv.FormatBool(now.UnchangedSince(before))
+	case "deleted":
+		before, after := imagesOf(t, rest)
+		x := Result{Before: []Image{before}, After: []Image{after}}
+		return fmt.Sprint(x.Deleted(), " ", x.DeletedKey(0))
+	case "holder":
+		kind, items, _ := strings.Cut(rest, " ")
+		v := rdb.Value{Kind: map[string]rdb.Kind{"hash": rdb.Hash, "list": rdb.List}[kind], Items: args(items)}
+		if kind == "none" {
+			return fmt.Sprintf("%q", Missing.Holder())
+		}
+		return fmt.Sprintf("%q", Image{Dump: rdb.Dump(v)}.Holder())
+	case "parse":
+		return parsed(strings.Fields(rest))
 	case "unite":
 		number, words, _ := strings.Cut(rest, ": ")
 		needed, err := strconv.Atoi(number)
@@ -176,11 +202,16 @@ func imagesOf(t *testing.T, key string) (before, after Image) {
 
 func imageOf(t *testing.T, word string) Image {
 	t.Helper()
+	word, clock, looked := strings.Cut(word, "@")
+	now := int64(1000)
+	if looked {
+		now, _ = strconv.ParseInt(clock, 10, 64)
+	}
 	if word == "-" {
-		return Missing
+		return Image{PTTL: NoKey, Now: now}
 	}
 	value, left, expires := strings.Cut(word, "/")
-	i := Image{Dump: rdb.Dump(valueOf(t, value)), PTTL: NoExpiry, Now: 1000}
+	i := Image{Dump: rdb.Dump(valueOf(t, value)), PTTL: NoExpiry, Now: now}
 	if expires {
 		n, err := strconv.ParseInt(left, 10, 64)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,130 +70,63 @@ func TestExaminedFailures(t *testing.T) {
 	m.Must("SCRIPT", "KILL")
 }
 
-// Replies that no server gives; the stream they came from must not be used.
-func TestExaminationOutOfStep(t *testing.T) {
-	e := &Examination{Keys: [][]byte{[]byte("k")}, Commands: [][][]byte{args("GET k")}}
-	good := []string{"+OK\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n",
-		"*7\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n:-1\r\n$1\r\nd\r\n$1\r\nv\r\n$1\r\nd\r\n:-1\r\n*2\r\n$1\r\n1\r\n$4\r\n2000\r\n"}
-	parse := func(change func(replies [][]byte) [][]byte) (Result, error) {
-		var replies [][]byte
-		for _, r := range good {
-			replies = append(replies, []byte(r))
+// parsed is what a master's replies to an examination mean.
+func parsed(words []string) string {
+	e := &Examination{Keys: args("k l"), Commands: [][][]byte{args("GET k"), args("GET l")}}
+	is := map[string]string{
+		"multi": "+OK", "exec": "ran", "c1": ":1", "c2": ":2", "t1": "*2 $1 1 $1 0", "t2": "*2 $1 2 $1 0", "hello": "%0", "bye": "%0", "watch": "+OK", "check": ":0",
+		"p1": ":10", "p2": ":20", "p3": ":30", "p4": ":40", "d1": "$1 a", "d2": "$1 b", "d3": "$1 c", "d4": "$1 d",
+	}
+	tooFew := false
+	for _, word := range words {
+		name, text, _ := strings.Cut(word, "=")
+		is[name] = strings.ReplaceAll(text, "_", " ")
+		e.Transaction = e.Transaction || name == "transaction"
+		e.RESP3 = e.RESP3 || name == "hello"
+		e.Bounded = e.Bounded || name == "check"
+		tooFew = tooFew || name == "too-few"
+	}
+	lines := func(name string) string { // each word of what is no error is a line
+		if strings.HasPrefix(is[name], "-") {
+			return is[name] + "\r\n"
 		}
-		return e.Parse(change(replies))
+		return strings.ReplaceAll(is[name], " ", "\r\n") + "\r\n"
 	}
-	replace := func(i int, reply string) func([][]byte) [][]byte {
-		return func(r [][]byte) [][]byte { r[i] = []byte(reply); return r }
+	exec := "*12\r\n"
+	for name := range strings.FieldsSeq("t1 p1 p2 d1 d2 c1 c2 d3 d4 p3 p4 t2") {
+		exec += lines(name)
 	}
-	x, err := parse(func(r [][]byte) [][]byte { return r })
-	if err != nil || string(x.Reply) != "$1\r\nv\r\n" || x.Before[0].Now != 1000 || x.After[0].Now != 1002 {
-		t.Fatalf("%v, %+v", err, x)
+	if is["exec"] != "ran" {
+		exec = lines("exec")
 	}
-	for name, change := range map[string]func([][]byte) [][]byte{
-		"one too few":           func(r [][]byte) [][]byte { return r[1:] },
-		"none":                  func(r [][]byte) [][]byte { return nil },
-		"MULTI queued":          replace(0, "+QUEUED\r\n"),
-		"run at once":           replace(4, "$1\r\nv\r\n"),
-		"refused, yet executed": replace(4, "-ERR no\r\n"),
-		"unable, yet executed":  replace(1, "-NOPERM no\r\n"),
-		"EXEC of too few":       replace(8, "*1\r\n$1\r\nv\r\n"),
-		"EXEC of another type":  replace(8, "+OK\r\n"),
-		"EXEC cut":              replace(8, good[8][:40]),
-		"TIME is no time":       replace(8, strings.Replace(good[8], "$1\r\n1", "$1\r\nx", 1)),
-		"TIME of one part":      replace(8, strings.Replace(good[8], "*2\r\n$1\r\n1\r\n", "*1\r\n", 1)),
-	} {
-		if x, err := parse(change); err == nil {
-			t.Errorf("%s: %+v", name, x)
-		}
+	if cut, err := strconv.Atoi(is["cut"]); err == nil {
+		exec = exec[:cut]
 	}
-	e.RESP3 = true
-	const hello, no = "%0\r\n", "-NOPROTO no\r\n"
-	for _, row := range []struct {
-		first, last string
-		failed      bool
-		err         error
-	}{
-		{hello, hello, false, nil},
-		{hello, no, false, errExamination}, // it stays in RESP3
-		{no, no, true, nil},                // what was run has answered in RESP2
-	} {
-		replies := [][]byte{[]byte(row.first)}
-		for _, r := range append(slices.Clone(good), row.last) {
-			replies = append(replies, []byte(r))
-		}
-		x, err := e.Parse(replies)
-		if err != row.err || x.Failed != row.failed || err == nil && len(x.After) != 1 {
-			t.Errorf("HELLO answered %q and %q: %v, %+v", row.first, row.last, err, x)
-		}
+	var replies [][]byte
+	add := func(reply string) { replies = append(replies, []byte(reply)) }
+	if e.Bounded {
+		add(lines("watch"))
+		add(lines("check"))
 	}
-	e.RESP3 = false
-	for name, change := range map[string]func([][]byte) [][]byte{
-		"DUMP refused":  replace(8, strings.Replace(good[8], "$1\r\nd", "-WRONGTYPE no", 1)), // an embedded master's stream
-		"DUMP in blobs": replace(8, strings.Replace(good[8], "$1\r\nd", "!2\r\nno", 1)),
-		"PTTL refused":  replace(8, strings.Replace(good[8], ":-1", "-ERR no", 1)),
-	} {
-		if x, err := parse(change); err != nil || !x.Failed || !x.Blind || x.Before != nil {
-			t.Errorf("%s: %v, %+v", name, err, x)
-		}
+	if e.RESP3 {
+		add(lines("hello"))
 	}
-	x, err = parse(replace(8, strings.Replace(good[8], ":-1", ":-2", 1)))
-	if err != nil || !x.Before[0].Absent() || x.Before[0].PTTL != NoKey {
-		t.Errorf("a key that expired before its DUMP was read: %v, %+v", err, x)
+	add(lines("multi"))
+	for i := range e.queued() {
+		add(cmp.Or(is[strconv.Itoa(i)], "+QUEUED") + "\r\n")
 	}
-}
-
-// Everything between MULTI and EXEC is answered with QUEUED, except where a row says otherwise.
-func TestParsedReplies(t *testing.T) {
-	const (
-		ok, queued = "+OK\r\n", "+QUEUED\r\n"
-		no, noPerm = "-ERR no\r\n", "-NOPERM no\r\n"
-		abort      = "-EXECABORT no\r\n"
-		readOnly   = "-READONLY no\r\n"
-	)
-	// Two keys and two commands: TIME, PTTL k, PTTL l, DUMP k, DUMP l, the commands, and the look backwards.
-	exec := func(first, second string) string {
-		return "*12\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n:10\r\n:20\r\n$1\r\na\r\n$1\r\nb\r\n" + first + second +
-			"$1\r\nc\r\n$1\r\nd\r\n:30\r\n:40\r\n*2\r\n$1\r\n2\r\n$1\r\n0\r\n"
+	add(exec)
+	if e.RESP3 {
+		add(lines("bye"))
 	}
-	images := "a/10@1000 b/20@1000 c/30@2000 d/40@2000"
-	for _, row := range []struct {
-		name        string
-		multi, exec string
-		queued      map[int]string
-		transaction bool
-		want        string
-	}{
-		{"executed", ok, exec(":1\r\n", ":2\r\n"), nil, false, ":1 " + images},
-		{"a transaction", ok, exec(":1\r\n", ":2\r\n"), nil, true, "*2 :1 :2 " + images},
-		{"unable to write", ok, exec(readOnly, ":2\r\n"), nil, true, "*2 -READONLY no :2 failed " + images},
-		{"WATCH", ok, "*-1\r\n", nil, true, "*-1 aborted"},
-		{"EXEC refused", ok, noPerm, nil, false, "failed"},
-		{"EXEC of a transaction refused", ok, noPerm, nil, true, "failed"},
-		{"a command refused", ok, abort, map[int]string{5: no, 6: "-ERR other\r\n"}, false, "-ERR no queueing -ERR no"},
-		{"a command of a transaction refused", ok, abort, map[int]string{6: no}, true, "-EXECABORT no queueing -ERR no"},
-		{"a command not permitted", ok, abort, map[int]string{6: noPerm}, true, "failed"},
-		{"the first look refused", ok, abort, map[int]string{4: no}, true, "failed"},
-		{"the second look refused", ok, abort, map[int]string{7: no}, true, "failed"},
-		{"queued without MULTI", ok, abort, map[int]string{5: ok}, false, "out of step"},
-		{"the last TIME is no time", ok, strings.Replace(exec(ok, ok), "$1\r\n2", "$1\r\nx", 1), nil, false, "out of step"},
-		{"the second PTTL refused", ok, strings.Replace(exec(ok, ok), ":40", "-ERR no", 1), nil, false, "+OK failed blind"},
-		{"MULTI and the commands refused", noPerm, noPerm, map[int]string{5: noPerm, 6: noPerm}, false, "failed"},
-		{"MULTI refused, a command run", noPerm, noPerm, map[int]string{5: noPerm, 6: ok}, false, "failed blind"},
-	} {
-		e := &Examination{Keys: [][]byte{[]byte("k"), []byte("l")}, Commands: [][][]byte{args("GET k"), args("GET l")}, Transaction: row.transaction}
-		replies := [][]byte{[]byte(row.multi)}
-		for i := range e.queued() {
-			replies = append(replies, []byte(cmp.Or(row.queued[i], queued)))
-		}
-		replies = append(replies, []byte(row.exec))
-		x, err := e.Parse(replies)
-		for _, r := range replies { // the result owns its memory
-			clear(r)
-		}
-		if got := spelt(x, err); got != row.want {
-			t.Errorf("%s: %s, want %s", row.name, got, row.want)
-		}
+	if tooFew {
+		replies = replies[1:]
 	}
+	x, err := e.Parse(replies)
+	for _, r := range replies { // the result owns its memory
+		clear(r)
+	}
+	return spelt(x, err)
 }
 
 // spelt is how rows spell a result.
@@ -213,8 +147,11 @@ func spelt(x Result, err error) string {
 	if x.Blind {
 		words = append(words, "blind")
 	}
+	if x.TooLarge {
+		words = append(words, "too large")
+	}
 	for _, i := range slices.Concat(x.Before, x.After) {
-		words = append(words, fmt.Sprintf("%s/%d@%d", i.Dump, i.PTTL, i.Now))
+		words = append(words, cmp.Or(string(i.Dump), "-")+fmt.Sprintf("/%d@%d", i.PTTL, i.Now))
 	}
 	return strings.Join(words, " ")
 }
