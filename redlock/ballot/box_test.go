@@ -1,13 +1,9 @@
 package ballot
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
-
-	"redlock-proxy/redlock/master"
 )
 
 // A key that is kept does not keep a large value.
@@ -24,25 +20,6 @@ func TestALargeValueIsCopiedApart(t *testing.T) {
 		after := unsafe.Pointer(unsafe.StringData(v)) == unsafe.Add(unsafe.Pointer(unsafe.StringData(k)), 1)
 		if row.size > 0 && after != row.together {
 			t.Errorf("%d bytes: in one piece is %v", row.size, after)
-		}
-	}
-}
-
-// deaf is an Observer of masters, and there are none.
-type deaf struct{ master.Observer }
-
-// A win that comes after the validity of its TTL is none. What is no win stays what it is.
-func TestAWinThatComesTooLateIsLost(t *testing.T) {
-	x := New(master.New(t.Context(), master.Options{Observer: deaf{}, Log: slog.New(slog.DiscardHandler)}), nil, nil)
-	for _, row := range []struct {
-		v       Verdict
-		elapsed time.Duration
-		want    Verdict
-	}{
-		{Won, 0, Won}, {Won, time.Second, Lost}, {Lost, time.Second, Lost}, {NoQuorum, time.Second, NoQuorum}, {Pending, time.Second, Pending},
-	} {
-		if got := x.InTime(row.v, time.Second, row.elapsed); got != row.want {
-			t.Errorf("%v after %v: %v", row.v, row.elapsed, got)
 		}
 	}
 }
