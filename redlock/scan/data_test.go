@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 	"redlock-proxy/integration/datatest"
 )
 
-// testdata has walks over toy masters, and the decisions about their pace and size.
+// testdata has walks over toy masters, the decisions about their pace and size, what copies of a key come to ("hold"), and what
+// masters reply: to a look at keys ("copies"), to a question about their sizes, about the server and for a page of keys.
 func TestData(t *testing.T) {
 	datatest.Run(t, func(t *testing.T, question string) string {
 		verb, rest, _ := strings.Cut(question, " ")
@@ -29,6 +31,21 @@ func TestData(t *testing.T) {
 				t.Fatal(err)
 			}
 			return restAfter(took).String()
+		case "hold":
+			h := Hold(copiesOf(rest))
+			return fmt.Sprintf("%v %s by %d, others %d, missing %d, of %d masters %d needed, %v left", h.State, cmp.Or(h.Digest, "-"), h.Holders, h.Others, h.Missing, h.Masters, h.Needed, h.TTL)
+		case "copies":
+			copies, err := parseCopies(repliesOf(t, rest))
+			return copiesText(copies, err)
+		case "sizes":
+			sizes, err := parseSizes(repliesOf(t, rest))
+			return fmt.Sprint(sizes, err != nil)
+		case "server":
+			run, dbs, err := parseServer(repliesOf(t, rest)[0])
+			return fmt.Sprintf("%q %v, malformed: %v", run, dbs, err != nil)
+		case "page":
+			next, keys, err := parsePage(repliesOf(t, rest)[0])
+			return fmt.Sprintf("%q %q, malformed: %v", next, keys, err != nil)
 		}
 		t.Fatalf("%q is no question", question)
 		return ""
@@ -197,21 +214,65 @@ func TestWalkIsBounded(t *testing.T) {
 	}
 }
 
-func TestParseSizes(t *testing.T) {
-	parse := func(replies ...string) ([]int64, error) {
-		var raw [][]byte
-		for _, reply := range replies {
-			raw = append(raw, []byte(reply))
+// repliesOf reads replies in Go's quotes.
+func repliesOf(t *testing.T, rest string) (replies [][]byte) {
+	for rest != "" {
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			t.Fatalf("%s: %v", rest, err)
 		}
-		return parseSizes(raw)
+		text, _ := strconv.Unquote(quoted)
+		replies, rest = append(replies, []byte(text)), strings.TrimSpace(rest[len(quoted):])
 	}
-	sizes, err := parse(":56\r\n", "$-1\r\n", "_\r\n", "-ERR unknown command 'MEMORY'\r\n", "-NOPERM no\r\n", "-LOADING x\r\n")
-	if err != nil || !slices.Equal(sizes, []int64{56, 0, 0, 0, 0, 0}) {
-		t.Errorf("%v %v", sizes, err)
+	return replies
+}
+
+func copiesText(copies []Copy, err error) string {
+	if err != nil {
+		return "malformed"
 	}
-	for _, wrong := range []string{"+OK\r\n", "*0\r\n", ":x\r\n"} {
-		if sizes, err := parse(wrong); err == nil {
-			t.Errorf("%q: %v", wrong, sizes)
+	var words []string
+	for _, c := range copies {
+		word := "absent"
+		if c.there() {
+			word = fmt.Sprintf("%s, a digest of %d, %v left", c.Type, len(c.Digest), c.TTL)
 		}
+		words = append(words, word)
+	}
+	return strings.Join(words, "; ")
+}
+
+// copiesOf are copies on masters: a letter is a voting master's content, "-" an absent key, "?"
+// no answer, and a letter in brackets the copy of a master that may not vote. A content has as many seconds left as
+// its master's number, or lives for ever: "a*".
+func copiesOf(text string) (copies []Copy) {
+	for i, word := range strings.Fields(text) {
+		c := Copy{Heard: word != "?"}
+		content := strings.Trim(word, "()")
+		c.Votes = c.Heard && content == word
+		content, endless := strings.CutSuffix(content, "*")
+		if c.Heard && content != "-" {
+			c.Type, c.Digest, c.TTL = "string", content, time.Duration(i+1)*time.Second
+			copy(c.sum[:], content)
+		}
+		if endless {
+			c.TTL = NoTTL
+		}
+		copies = append(copies, c)
+	}
+	return copies
+}
+
+// A large value is not read. Copies of it count as equal, and show no digest.
+func TestLargeCopies(t *testing.T) {
+	copies, err := parseCopies([][]byte{[]byte(":1500\r\n"), []byte("+hash\r\n"), []byte(":-1\r\n"), []byte("+string\r\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range copies {
+		copies[i].Heard, copies[i].Votes = true, true
+	}
+	if h := Hold([]Copy{copies[0], copies[0], copies[1]}); h.State != Held || !h.Large || h.Digest != "" || h.Holders != 2 || h.Text != nil {
+		t.Errorf("%+v", h)
 	}
 }
