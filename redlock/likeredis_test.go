@@ -153,3 +153,32 @@ func TestToyMasterRefusesAsRedisDoes(t *testing.T) {
 		})
 	}
 }
+
+// A collection that differs in any part is another lock.
+func TestReleaseOfACollectionSparesAnother(t *testing.T) {
+	m := startLiveMaster(t)
+	for _, row := range []struct{ fill, other []string }{
+		{[]string{"SADD", "k", "a", "b"}, []string{"SADD", "k", "c"}},
+		{[]string{"SADD", "k", "a", "b"}, []string{"SREM", "k", "b"}},
+		{[]string{"RPUSH", "k", "a", "b"}, []string{"LSET", "k", "0", "b"}},
+		{[]string{"RPUSH", "k", "a", "b"}, []string{"RPUSH", "k", "c"}},
+		{[]string{"ZADD", "k", "1", "a"}, []string{"ZADD", "k", "1", "b"}},
+		{[]string{"HSET", "k", "a", "1", "b", "2"}, []string{"HSET", "k", "b", "3"}},
+		{[]string{"HSET", "k", "a", "1", "b", "2"}, []string{"HDEL", "k", "b"}},
+		{[]string{"HSET", "k", "a", "1"}, []string{"SET", "k", "v"}},
+		{[]string{"XADD", "k", "1-1", "a", "1"}, []string{"XADD", "k", "2-1", "a", "1"}},
+	} {
+		m.must("DEL", "k")
+		m.must(row.fill...)
+		release := resp.AppendEval(nil, deleteScript, [][]byte{[]byte("k")}, rdb.Words(m.dump("k"))...)
+		m.must(row.other...)
+		if got := string(m.conn.ask(release, 1)[0]); got != ":0\r\n" {
+			t.Errorf("%q, then %q: %q", row.fill, row.other, got)
+		}
+		m.must("DEL", "k")
+		m.must(row.fill...)
+		if got := string(m.conn.ask(release, 1)[0]); got != ":1\r\n" {
+			t.Errorf("%q: %q", row.fill, got)
+		}
+	}
+}

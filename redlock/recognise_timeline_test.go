@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -269,5 +270,43 @@ func TestTimelineARecognisedReleaseThatHadToBeLoadedIsNotToldThatItHeldNothing(t
 			w.masters[4].Restart(true)
 			w.elapse(5 * second)
 		}
+	})
+}
+
+// If the copies of a lock differ for good, they are mended, so that the client's next attempt finds a
+// quorum.
+func TestTimelineCopiesThatATransactionFindsDifferentAreMended(t *testing.T) {
+	lock := bytesOf([]string{key})
+	for name, try := range map[string]func(w *timeline) Outcome{
+		"DEL": func(w *timeline) Outcome {
+			return w.locker.Run(context.Background(), RunRequest{Keys: lock, Deletes: lock, Transaction: [][][]byte{bytesOf([]string{"DEL", key})}})
+		},
+		"WATCH": func(w *timeline) Outcome {
+			watch, o := w.locker.Watch(context.Background(), 0, lock)
+			if watch != nil {
+				t.Error("copies that differ are watched")
+			}
+			return o
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.put("B A A B C", time.Minute)
+				if o := try(w); !o.Split() {
+					t.Errorf("%v %q", o.Verdict, o.Reply)
+				}
+				w.elapse(4 * second)
+				w.wantValues("B B B B B")
+			})
+		})
+	}
+}
+
+func TestTimelineATransactionThatDeletesGoesOutOnce(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		lock := bytesOf([]string{key})
+		r := RunRequest{Keys: lock, Deletes: lock, Transaction: [][][]byte{bytesOf([]string{"DEL", key})}}
+		wantReply(t, w.locker.Run(t.Context(), r), "*1\r\n:1\r\n")
 	})
 }

@@ -1,66 +1,45 @@
 package livetest
 
 import (
-	"go/ast"
-	"go/constant"
-	"go/parser"
-	"go/token"
-	"go/types"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // Corpus is all scripts of the suite's corpus, which means what the scripts of lock
-// libraries mean, by their names. They are read from the source of the suite, which
-// is in that folder, for the suite shares no package with the product.
+// libraries mean, by their names. They are read from the suite's files, in that folder, for the suite
+// shares no package with the product. Below a line "script NAME", the text of a script is indented. A
+// line with bytes other than a text's is in Go's quotes.
 func Corpus(t testing.TB, suite string) map[string]string {
 	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(suite, "corpus", "scenarios", "*.txt"))
 	texts := map[string]string{}
-	paths, err := filepath.Glob(filepath.Join(suite, "corpus", "*.go"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("the suite's corpus is not where it was: %v", err)
-	}
-	files := token.NewFileSet()
-	var parsed []*ast.File
 	for _, path := range paths {
-		file, err := parser.ParseFile(files, path, nil, 0)
+		file, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		parsed = append(parsed, file)
-	}
-	// The checker is asked for the values of constants only: types from other
-	// files and packages are missing.
-	info := types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	config := types.Config{Error: func(error) {}, DisableUnusedImportCheck: true}
-	config.Check("corpus", files, parsed, &info)
-	for i, file := range parsed {
-		base := "corpus_" + strings.TrimSuffix(filepath.Base(paths[i]), ".go")
-		add := func(name string, e ast.Expr) {
-			v := info.Types[e].Value
-			if v == nil || v.Kind() != constant.String {
-				return
+		theme, script := strings.TrimSuffix(filepath.Base(path), ".txt"), ""
+		for line := range strings.SplitSeq(string(file), "\n") {
+			name, isScript := strings.CutPrefix(line, "script ")
+			part, isPart := strings.CutPrefix(line, "    ")
+			if quoted, err := strconv.Unquote(part); err == nil {
+				part = quoted
 			}
-			if text := constant.StringVal(v); strings.Contains(text, ".call(") || strings.Contains(text, ".pcall(") {
-				for name = base + ": " + name; texts[name] != ""; name += ", again" {
-				}
-				texts[name] = text
+			switch {
+			case isScript:
+				script = "corpus_" + theme + ": " + name
+			case isPart && texts[script] != "":
+				texts[script] += "\n" + part
+			case isPart:
+				texts[script] = part
 			}
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.KeyValueExpr:
-				if key := info.Types[n.Key].Value; key != nil && key.Kind() == constant.String {
-					add(constant.StringVal(key), n.Value)
-				}
-			case *ast.ValueSpec:
-				for i, value := range n.Values {
-					add(n.Names[i].Name, value)
-				}
-			}
-			return true
-		})
+	}
+	if err != nil || len(texts) == 0 {
+		t.Fatalf("the suite's corpus is not where it was: %v", err)
 	}
 	return texts
 }

@@ -1,0 +1,163 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/loop"
+	"redlock-proxy/redlock/resp"
+)
+
+const releaseByValue = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
+
+// liveSet is a Locker over real servers.
+type liveSet struct {
+	*Locker
+	t        testing.TB
+	masters  []*liveMaster
+	loop     *loop.Loop
+	examined examined
+}
+
+// examined tells whether a run was examined since the last call.
+type examined struct {
+	nobody
+	one  atomic.Bool
+	look atomic.Pointer[func(v Verdict)] // called once after the next look; may be nil
+}
+
+func (e *examined) Decided(kind Kind, v Verdict, _ time.Duration) {
+	if kind == KindRun {
+		e.one.Store(true)
+	}
+	if kind == KindRead {
+		if f := e.look.Swap(nil); f != nil {
+			(*f)(v)
+		}
+	}
+}
+
+// afterLook calls f after the next look and before anything that follows from it.
+func (e *examined) afterLook(f func(v Verdict)) { e.look.Store(&f) }
+
+// startLiveSet starts servers and a Locker whose connections an event loop reads.
+func startLiveSet(t testing.TB, n int) *liveSet {
+	set := &liveSet{t: t, loop: startLoop(t)}
+	cfg := Config{Loop: set.loop, MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined}
+	for i := range n {
+		m := startLiveMaster(t)
+		set.masters = append(set.masters, m)
+		cfg.Masters = append(cfg.Masters, Master{
+			Name: fmt.Sprint("master", i+1),
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", m.socket)
+			},
+		})
+	}
+	locker, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Locker = locker
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		locker.Close(ctx)
+	})
+	set.awaitVotes()
+	return set
+}
+
+// quickly gives the Locker a short timeout, so that copies are quiet soon.
+func (s *liveSet) quickly() {
+	cfg := *s.settings()
+	cfg.MasterTimeout = second
+	l, err := New(cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { l.Close(context.Background()) })
+	s.Locker = l
+	s.awaitVotes()
+}
+
+// run runs one command of a client on the lock's keys.
+func (s *liveSet) run(keys []string, args ...string) Outcome {
+	return s.Run(s.t.Context(), RunRequest{Keys: bytesOf(keys), Args: bytesOf(args)})
+}
+
+func bytesOf(texts []string) [][]byte {
+	var list [][]byte
+	for _, text := range texts {
+		list = append(list, []byte(text))
+	}
+	return list
+}
+
+func wantReply(t *testing.T, o Outcome, reply string) {
+	t.Helper()
+	if o.Verdict != Won || string(o.Reply) != reply {
+		t.Errorf("%v %q, want won %q", o.Verdict, o.Reply, reply)
+	}
+}
+
+// eventually waits for an effect of what a master gets after the verdict.
+func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
+	s.t.Helper()
+	for i, m := range s.masters {
+		for end := time.Now().Add(livePatience); !holds(m); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				s.t.Fatalf("master %d: not %s", i+1, what)
+			}
+		}
+	}
+}
+
+// awaitVotes returns when all masters vote. A ballot would wait only for a quorum.
+func (s *liveSet) awaitVotes() {
+	s.t.Helper()
+	s.Locker.masters.Prepare(0, nil)
+	s.eventually("voting", func(*liveMaster) bool {
+		votes, _ := s.Prospects(0, time.Now())
+		return votes == len(s.masters)
+	})
+}
+
+// awaitIdle returns when the masters have answered everything.
+func (s *liveSet) awaitIdle() {
+	s.t.Helper()
+	s.eventually("idle", func(*liveMaster) bool { return s.Locker.masters.Idle() })
+}
+
+func (s *liveSet) wantEverywhere(key, value string) {
+	s.t.Helper()
+	for i, m := range s.masters {
+		if got, want := string(m.must("GET", key)), string(resp.AppendBulk(nil, value)); got != want {
+			s.t.Errorf("master %d has %q, not %q", i+1, got, want)
+		}
+	}
+}
+
+func (s *liveSet) eventuallyGone(key string) {
+	s.t.Helper()
+	s.eventually(key+" gone", func(m *liveMaster) bool { return m.dump(key) == nil })
+}
+
+func (s *liveSet) transaction(r RunRequest, commands ...[]string) Outcome {
+	for _, command := range commands {
+		r.Transaction = append(r.Transaction, bytesOf(command))
+	}
+	return s.Run(s.t.Context(), r)
+}
+
+func (s *liveSet) all(command []string) {
+	s.t.Helper()
+	for _, m := range s.masters {
+		m.must(command...)
+	}
+}
