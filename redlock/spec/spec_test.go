@@ -136,7 +136,7 @@ var shown = map[string][]string{
 	"TokenOnQuorum":           {"TestTimelineATokenNeedsAQuorum"},
 	"TokenOnlyRaised":         {"TestTimelineTheLargestTokenIsTheLast", "TestTimelineNoTokenIsGivenTwice"},
 	"CountedByQuorum":         {"TestRunComparesStatesNotChanges"},
-	"UndoExact":               {"TestUndoSparesOthers"},
+	"UndoExact":               {"effect/testdata/examined/undone.txt: whatever happened to the key after the run, it is then another's"},
 	"UndoneOnce":              {"run/A count is put back once"},
 	"UnitedWhenQuiet":         {"mend/Mending spares what has changed"},
 	"UnitedFromAll":           {"mend/Copies are not made equal while a master may have forgotten"},
