@@ -2,7 +2,6 @@ package roster
 
 import (
 	"cmp"
-	"container/heap"
 	"flag"
 	"fmt"
 	"math"
@@ -39,22 +38,27 @@ func TestModel(t *testing.T) {
 		}
 		return
 	}
-	began := time.Now()
-	steps, worlds, divided := 0, 0, 0
-	for n := uint64(0); steps < *modelSteps; n++ {
-		seed := worldOf(n)
-		w := newWorld(seed, nil)
-		w.live()
-		steps, worlds = steps+w.steps, worlds+1
+	divided := 0
+	steps, worlds := runWorlds(t, worldOf, func(w *world) {
 		if w.divided {
 			divided++
 		}
-		if w.wrong != "" {
-			skip := shrink(seed)
-			t.Fatalf("world %d: %s\nafter %d steps of %d worlds; look with\n go test ./redlock/roster -run TestModel -v -model.seed=%d -model.skip=%s", seed, w.wrong, steps, worlds, seed, skip)
+	})
+	t.Logf("%d steps in %d worlds, of which %d were divided", steps, worlds, divided)
+}
+
+// runWorlds lets worlds of these seeds live until they have taken enough steps.
+func runWorlds(t *testing.T, seedOf func(n uint64) uint64, lived func(*world)) (steps, worlds int) {
+	for n := uint64(0); steps < *modelSteps; n++ {
+		seed := seedOf(n)
+		w := newWorld(seed, nil)
+		w.live()
+		steps, worlds = steps+w.steps, worlds+1
+		if lived(w); w.wrong != "" {
+			t.Fatalf("world %d: %s\nafter %d steps of %d worlds; look with\n go test ./redlock/roster -run 'TestModel$' -v -model.seed=%d -model.skip=%s", seed, w.wrong, steps, worlds, seed, shrink(seed))
 		}
 	}
-	t.Logf("%d steps in %d worlds, of which %d were divided, %.0f steps a second", steps, worlds, divided, float64(steps)/time.Since(began).Seconds())
+	return steps, worlds
 }
 
 func skipped(list string) map[int]bool {
@@ -113,8 +117,7 @@ type world struct {
 	seed     uint64
 	skip     map[int]bool
 	now      time.Duration
-	queue    events
-	pushed   int
+	queue    []event // the last one comes first
 	steps    int
 	masters  int
 	dbs      int // processes use so many at most, and servers have one more
@@ -144,28 +147,14 @@ type world struct {
 }
 
 type event struct {
-	at  time.Duration
-	seq int
-	do  func()
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].seq, e[j].seq)) < 0
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+	at time.Duration
+	do func()
 }
 
 func (w *world) after(d time.Duration, do func()) {
-	w.pushed++
-	heap.Push(&w.queue, event{w.now + d, w.pushed, do})
+	// Of events at one time, the one that was pushed first comes first.
+	at, _ := slices.BinarySearchFunc(w.queue, w.now+d, func(e event, at time.Duration) int { return cmp.Compare(at, e.at) })
+	w.queue = slices.Insert(w.queue, at, event{w.now + d, do})
 }
 
 func (w *world) log(format string, values ...any) {
@@ -206,13 +195,9 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {
-		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
+		s := w.newServer(i, string(rune('a'+i)))
 		s.ahead = w.between(-time.Minute, time.Minute)
-		s.repl.ID = "first-" + s.name
-		s.start()
-		s.forgetAll(w)
-		w.at, w.all, w.names = append(w.at, s), append(w.all, s), append(w.names, s.name)
-		w.full = append(w.full, s)
+		w.at, w.names, w.full = append(w.at, s), append(w.names, s.name), append(w.full, s)
 	}
 	w.drawFaults()
 	w.hurryTokens()
@@ -248,8 +233,9 @@ func (w *world) live() {
 		})
 	})
 	for w.wrong == "" && !w.divided && len(w.queue) > 0 {
-		e := heap.Pop(&w.queue).(event)
-		w.now = e.at
+		last := len(w.queue) - 1
+		e := w.queue[last]
+		w.queue, w.now = w.queue[:last], e.at
 		w.steps++
 		e.do()
 	}
@@ -277,7 +263,6 @@ type process struct {
 	waking  bool
 	// nextToken is above all tokens that the process has read. 0: it has asked for none.
 	nextToken int64
-	lastBeat  time.Time
 	// granted is when it last counted enough votes for a lock, by database.
 	granted map[int]time.Duration
 	turn    int // in peace it asks for the databases in turn
@@ -383,8 +368,6 @@ func (p *process) beat() {
 // tick does what the certifier does.
 func (p *process) tick() {
 	now := p.now()
-	late := now.Sub(p.lastBeat) > 2*BeatLength
-	p.lastBeat = now
 	for _, s := range p.streams {
 		p.r.Step(Asked{s.place, s.asked, s.token}, s.asked)
 	}
@@ -403,7 +386,6 @@ func (p *process) tick() {
 			s.beaten = now
 			s.send(batch{})
 		}
-		_ = late
 	}
 }
 

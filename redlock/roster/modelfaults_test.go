@@ -355,7 +355,7 @@ func (w *world) otherServer(s *toyServer, f fault) {
 	if len(w.all) > w.masters {
 		return // two at once would look like restarted masters
 	}
-	n := w.newServer(s.place)
+	n := w.newServer(s.place, w.nextName(s.place))
 	w.at[s.place], w.full[s.place] = n, n
 	if f.what%2 == 0 {
 		w.names[s.place] = n.name
@@ -422,14 +422,16 @@ func (w *world) stopsOld() {
 }
 
 // newServer is another server for a place.
-func (w *world) newServer(place int) *toyServer {
-	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
+func (w *world) newServer(place int, name string) *toyServer {
+	n := newToy(place, name, w.dbs+1)
 	n.repl.ID = "first-" + n.name
-	n.start()
 	n.forgetAll(w)
 	w.all = append(w.all, n)
 	return n
 }
+
+// nextName is the name of another server for a place.
+func (w *world) nextName(place int) string { return fmt.Sprintf("%c%d", 'a'+place, len(w.all)) }
 
 // reload makes a process that has the present list replace the server at a place, by a new one or by an earlier one of
 // the place. The others follow.
@@ -437,7 +439,7 @@ func (w *world) reload(p *process, place int, f fault) {
 	if w.now < w.changed || !slices.Equal(p.route, w.at) {
 		return
 	}
-	n := w.newServer(place)
+	n := w.newServer(place, w.nextName(place))
 	for _, s := range w.all {
 		if f.what%4 == 0 && s.place == place && s != w.at[place] && s.up {
 			n = s

@@ -13,17 +13,8 @@ const resizeWorlds = 3_000_000
 func (w *world) resizes() bool { return w.seed >= resizeWorlds }
 
 func TestModelOfAnotherNumber(t *testing.T) {
-	steps, worlds, changes := 0, 0, 0
-	for n := uint64(0); steps < *modelSteps; n++ {
-		seed := resizeWorlds + n
-		w := newWorld(seed, nil)
-		w.live()
-		steps, worlds, changes = steps+w.steps, worlds+1, changes+w.changes
-		if w.wrong != "" {
-			skip := shrink(seed)
-			t.Fatalf("world %d: %s\nafter %d steps of %d worlds; look with\n go test ./redlock/roster -run 'TestModel$' -v -model.seed=%d -model.skip=%s", seed, w.wrong, steps, worlds, seed, skip)
-		}
-	}
+	changes := 0
+	steps, worlds := runWorlds(t, func(n uint64) uint64 { return resizeWorlds + n }, func(w *world) { changes += w.changes })
 	t.Logf("%d steps in %d worlds, in which the number changed %d times", steps, worlds, changes)
 	if changes < worlds {
 		t.Errorf("the number changed only %d times in %d worlds", changes, worlds)
@@ -51,7 +42,7 @@ func (w *world) resize(p *process, f fault) {
 		}
 		w.list(w.at[:place-1])
 	} else {
-		n := w.newServer(place)
+		n := w.newServer(place, w.nextName(place))
 		if place < len(w.full) && f.what%3 == 0 && w.full[place].up {
 			n = w.full[place] // a server that was removed comes back
 			n.texts[0] = ""   // the operator has deleted the key there, and in no other database

@@ -187,7 +187,7 @@ func (s *script) begin(words []string) {
 	s.dbs, _ = strconv.Atoi(value(words, "databases", "16"))
 	s.moves, s.at, s.procs = slices.Contains(words, "moves"), nil, map[string]*actor{}
 	for i := range record {
-		s.at = append(s.at, s.server(i, string(rune('a'+i))))
+		s.at = append(s.at, newToy(i, string(rune('a'+i)), s.dbs))
 	}
 	if !slices.Contains(words, "voting") {
 		return
@@ -361,7 +361,7 @@ func (s *script) lists(p *actor, master int, server Server) {
 }
 
 func (s *script) adds(p *actor, name string) {
-	m := s.server(p.r.masters, name)
+	m := newToy(p.r.masters, name, s.dbs)
 	if !s.proposes(p, Change{Master: m.place, Name: m.name, Run: m.run}) {
 		return
 	}

@@ -11,19 +11,12 @@ import (
 
 // The servers of a script, and what processes see of them.
 
-func (s *script) server(place int, name string) *toyServer {
-	m := &toyServer{place: place, name: name, texts: make([]string, s.dbs), memory: make([]int, s.dbs), forgot: make([]time.Duration, s.dbs)}
-	m.start()
-	return m
-}
-
 // happens has something happen to a server, or to one of its databases:
 //
 //	restarts, restarts empty, saves, restarts with what it saved, is flushed
 //	has set=t member=2 joined=1,1,2@x since=-1m quarantine=5m longest=1m before=1m db=5 token=7 run=x
 //	                      other fields in its marker
 //	has "TEXT"            another text in its key, or no text: a list
-//	is another set's      it has the marker of its place in the set t
 //	jumps 1m              its clock
 //	is replaced by x, is promoted by x (with its marker)
 //	records 5m            a longer TTL, for a ballot
@@ -78,7 +71,7 @@ func (s *script) happens(m *toyServer, db int, words []string) {
 	case words[0] == "jumps":
 		m.ahead += lasting(words[1])
 	case strings.HasPrefix(what, "is replaced by "):
-		s.at[m.place] = s.server(m.place, words[3])
+		s.at[m.place] = newToy(m.place, words[3], s.dbs)
 	case strings.HasPrefix(what, "is promoted by "):
 		m.saved = m.texts
 		s.at[m.place] = m.promote(s.world, words[3])

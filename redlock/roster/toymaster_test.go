@@ -32,6 +32,13 @@ type toyServer struct {
 	jumped *process
 }
 
+// newToy is a server with so many databases, in its first run.
+func newToy(place int, name string, dbs int) *toyServer {
+	s := &toyServer{place: place, name: name, texts: make([]string, dbs), memory: make([]int, dbs), forgot: make([]time.Duration, dbs), saved: make([]string, dbs)}
+	s.start()
+	return s
+}
+
 func (s *toyServer) String() string { return s.name + "/" + s.run }
 
 // start begins another run of its process.
@@ -149,10 +156,11 @@ func (s *toyServer) raise(db int, ttl time.Duration) {
 
 // promote makes a replica of it a master: another process, with its data of a while ago.
 func (s *toyServer) promote(w *world, name string) *toyServer {
-	n := &toyServer{place: s.place, name: name, ahead: s.ahead, texts: append([]string(nil), s.saved...), memory: make([]int, len(s.memory)), forgot: make([]time.Duration, len(s.memory))}
-	n.start()
+	n := newToy(s.place, name, len(s.texts))
+	n.ahead = s.ahead
+	copy(n.texts, s.saved)
+	copy(n.saved, s.saved)
 	n.forgetAll(w)
 	n.repl = Replication{ID: strings.ReplaceAll(name, " ", ""), Was: true}
-	n.saved = append([]string(nil), n.texts...)
 	return n
 }
