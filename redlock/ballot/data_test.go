@@ -39,7 +39,7 @@ func ask(t *testing.T, question string) string {
 	}
 	o := Outcome{
 		Verdict: verdict, Voting: number("voting"), Answered: number("answered"), Asked: number("asked"), Needed: number("needed"), Unable: number("unable"),
-		Unasked: number("unasked"), Quarantined: number("quarantined"), Outrun: slices.Contains(words, "outrun"), Overtaken: slices.Contains(words, "overtaken"),
+		Unasked: number("unasked"), Quarantined: number("quarantined"), Outrun: slices.Contains(words, "outrun"), Overtaken: slices.Contains(words, "overtaken"), Abandoned: slices.Contains(words, "abandoned"),
 	}
 	switch rule {
 	case "says":
