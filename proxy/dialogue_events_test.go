@@ -176,7 +176,7 @@ func (s *stage) scriptedUpstream(texts []string) (dial func() (net.Conn, error))
 			}
 			for _, text := range texts {
 				_, _ = conn.Read(make([]byte, 4096))
-				_, _ = io.WriteString(conn, unquote(s.t, text))
+				_, _ = io.WriteString(conn, proxytest.Unquote(text))
 			}
 			_ = conn.Close()
 		}
@@ -230,7 +230,7 @@ func (s *stage) happen(turn turn) (speaks string, lines []string) {
 		s.p.locks.mu.Unlock()
 	case strings.HasPrefix(turn.event, "masters publish "):
 		_, payload, _ := strings.Cut(turn.event, words[2]+" ")
-		s.masters.publish(words[2], unquote(s.t, payload))
+		s.masters.publish(words[2], proxytest.Unquote(payload))
 	case strings.HasPrefix(turn.event, "masters change"):
 		s.masters.change(strings.Join(words[2:], " "))
 	case turn.event == "masters lose messages":

@@ -6,7 +6,6 @@ import (
 	"net"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,7 +123,7 @@ func (s *stage) do(turn turn) (lines []string) {
 	case name == "unnoticed reload": // a client logged in a moment before
 		s.reload(what)
 	case name == "upstream is":
-		s.scripted = s.scriptedUpstream(pieces.FindAllString(what, -1))
+		s.scripted = s.scriptedUpstream(strings.SplitAfter(what, `" `))
 	case isSaid && !strings.Contains(name, " "):
 		s.say(name, what, isRaw)
 		if isLast {
@@ -161,7 +160,7 @@ func (s *stage) eventually(asked turn, event string) (lines []string) {
 func (s *stage) say(name, what string, isRaw bool) {
 	s.t.Helper()
 	c := s.client(name)
-	text := unquote(s.t, what)
+	text := proxytest.Unquote(what)
 	if !isRaw {
 		text = strings.ReplaceAll(s.filledIn(what), " | ", "\r\n") + "\r\n"
 	}
@@ -204,26 +203,6 @@ func (s *stage) shown(c *speaker, line, speaks string) string {
 		line = c.name + ": " + line
 	}
 	return line
-}
-
-var pieces = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(?:\*(\d+))?`)
-
-// unquote reads bytes in Go's quotes, with the number of times that each piece comes.
-func unquote(t *testing.T, text string) string {
-	t.Helper()
-	var out strings.Builder
-	for _, piece := range pieces.FindAllStringSubmatch(text, -1) {
-		bytes, err := strconv.Unquote(piece[1])
-		if err != nil {
-			t.Fatalf("%s: %v", piece[1], err)
-		}
-		times := 1
-		if piece[2] != "" {
-			times, _ = strconv.Atoi(piece[2])
-		}
-		out.WriteString(strings.Repeat(bytes, times))
-	}
-	return out.String()
 }
 
 // settled returns what has come from Redis, when it has answered all that was sent.

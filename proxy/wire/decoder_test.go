@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/proxy/proxytest"
 )
 
@@ -65,37 +66,51 @@ func newTestDecoder(locked bool) *Decoder {
 	return d
 }
 
-func (d decoded) check(input proxytest.Input) error {
-	if !slices.EqualFunc(d.commands, input.Commands, sameArgs) {
-		return fmt.Errorf("commands %.200q, want %.200q", d.commands, input.Commands)
-	}
-	if string(d.refusal()) != input.Err {
-		return fmt.Errorf("error %q, want %q", d.refusal(), input.Err)
-	}
-	return nil
-}
-
 // refusal returns the error reply to the input, or "" if all of it was valid.
 func (d decoded) refusal() Error {
 	wrong, _ := errors.AsType[ProtocolError](d.err)
 	return wrong.Text
 }
 
+// However an input is cut, the decoder finds the same in it.
 func TestDecoderHoweverInputIsCut(t *testing.T) {
-	for _, input := range proxytest.Inputs() {
-		for _, cut := range proxytest.Cuts(input.Bytes) {
-			got := feed(t, newTestDecoder(input.Locked), []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]))
-			if err := got.check(input); err != nil {
-				t.Fatalf("%.100q cut at %d: %v", input.Bytes, cut, err)
+	datatest.Play(t, "../proxytest/inputs.txt", func(t *testing.T, script *datatest.Script) {
+		for event := range script.Events {
+			input := proxytest.ParseInput(event)
+			all := feed(t, newTestDecoder(input.Locked), []byte(input.Bytes))
+			for line := range strings.Lines(all.String()) {
+				script.Printf("%s", line)
+			}
+			for _, cut := range proxytest.Cuts(input.Bytes) {
+				got := feed(t, newTestDecoder(input.Locked), []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]))
+				if got.String() != all.String() {
+					t.Fatalf("%.100q cut at %d: %.200s, want %.200s", input.Bytes, cut, got, all)
+				}
+			}
+			if len(input.Bytes) < 1000 {
+				got := feed(t, newTestDecoder(input.Locked), slices.Collect(slices.Chunk([]byte(input.Bytes), 1))...)
+				if got.String() != all.String() {
+					t.Fatalf("%.100q byte by byte: %.200s, want %.200s", input.Bytes, got, all)
+				}
 			}
 		}
-		if len(input.Bytes) < 1000 {
-			got := feed(t, newTestDecoder(input.Locked), slices.Collect(slices.Chunk([]byte(input.Bytes), 1))...)
-			if err := got.check(input); err != nil {
-				t.Fatalf("%.100q byte by byte: %v", input.Bytes, err)
-			}
-		}
+	})
+}
+
+// String shows the commands, and what is wrong behind them or not yet whole.
+func (d decoded) String() string {
+	var lines []string
+	for _, args := range d.commands {
+		line, _ := proxytest.Show(proxytest.EncodeCommand(args...))
+		lines = append(lines, line)
 	}
+	lines = proxytest.Repeats(lines)
+	if d.err != nil {
+		lines = append(lines, strings.TrimSpace(string(d.refusal())))
+	} else if d.kept > 0 {
+		lines = append(lines, fmt.Sprintf("and %d bytes that are not whole", d.kept))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // An array stays as it came, and an inline command becomes one.

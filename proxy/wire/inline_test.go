@@ -4,25 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
 )
-
-func TestSplitInline(t *testing.T) {
-	for _, c := range proxytest.InlineLines {
-		for _, end := range []string{"\n", "\r\n"} {
-			got, err := splitInline(nil, []byte(c.Text+end))
-			if c.Args == nil {
-				if err != (ProtocolError{Text: ErrQuotes}) || len(got) > 0 {
-					t.Errorf("%q: %q, error %v, want %v", c.Text+end, got, err, ErrQuotes)
-				}
-			} else if err != nil || !sameArgs(got, c.Args) {
-				t.Errorf("%q: %q, error %v, want %q", c.Text+end, got, err, c.Args)
-			}
-		}
-	}
-}
 
 func TestSplitInlineCopiesOnlyWhatIsQuoted(t *testing.T) {
 	line := []byte("EVAL plain 'quoted' \"other\" last\r\n")
@@ -38,8 +24,9 @@ func TestSplitInlineCopiesOnlyWhatIsQuoted(t *testing.T) {
 
 // An inline command with all arguments quoted must be the same command.
 func FuzzSplitInline(f *testing.F) {
-	for _, line := range proxytest.InlineLines {
-		f.Add([]byte(line.Text))
+	for _, input := range proxytest.Inputs() {
+		line, _, _ := strings.Cut(strings.TrimPrefix(input.Bytes, "PING\n"), "\n")
+		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if bytes.ContainsAny(line, "\n\x00") {
