@@ -2,73 +2,43 @@ package handler
 
 import (
 	"testing"
+	"time"
 
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
 
-// Nobody gets a right while the upstream cannot say who has it.
-func TestLacksRight(t *testing.T) {
+// A line of CLIENT LIST has Redis's fields and no others.
+func TestLine(t *testing.T) {
+	blpop := route.Builtin().Lookup(proxytest.Words("BLPOP k 0"))
 	for name, row := range map[string]struct {
-		unreachable wire.Error
-		reply       string
-		want        wire.Error
+		status clientStatus
+		want   string
 	}{
-		"it has the right":                 {"", ":0\r\n", ""},
-		"an old server knows no LIST ID":   {"", "-ERR syntax error\r\n", ""},
-		"it lacks the right":               {"", "-NOPERM no\r\n", "-NOPERM no\r\n"},
-		"the upstream loads":               {"", "-LOADING wait\r\n", "-LOADING wait\r\n"},
-		"the upstream cannot be reached":   {wire.ErrUpstreamDown, "", wire.ErrUpstreamDown},
-		"the upstream is full":             {"-ERR max number of clients reached\r\n", "", "-ERR max number of clients reached\r\n"},
-		"the connection to it breaks then": {"", "", wire.ErrUpstreamDown},
+		"it has sent nothing": {
+			clientStatus{id: 1, address: "a:1", local: "l:2", waits: waitsForNobody, published: published{User: "default", Queued: -1}},
+			"id=1 addr=a:1 laddr=l:2 fd=-1 name= age=0 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 " +
+				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL user=default redir=-1 resp=2 lib-name= lib-ver=\n",
+		},
+		"it waits for a lock": {
+			clientStatus{
+				id: 2, address: "a:1", local: "l:2", age: 90 * time.Second, idle: 1900 * time.Millisecond, waits: waitsForLocks, command: blpop,
+				subscriptions: [3]int{1, 2, 3},
+				published: published{
+					ClientSettings: upstream.ClientSettings{Name: "worker", DB: 4, Version: wire.RESP3, LibName: "redis-py", LibVersion: "5.2.1", NoEvict: true, NoTouch: true},
+					User:           "alice",
+					Queued:         2, QueuedBytes: 77, Monitors: true, Tracks: true, Broadcast: true, Redirect: 9,
+				},
+			},
+			"id=2 addr=a:1 laddr=l:2 fd=-1 name=worker age=90 idle=1 flags=OPxbtBeT db=4 sub=1 psub=2 ssub=3 multi=2 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=77 " +
+				"rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=blpop user=alice redir=9 resp=3 lib-name=redis-py lib-ver=5.2.1\n",
+		},
 	} {
-		if got := refusalIn(row.unreachable, []byte(row.reply)); got != row.want {
-			t.Errorf("%s: %q, not %q", name, got, row.want)
-		}
-	}
-}
-
-// REDIRECT is found where Redis looks for it, and not in a prefix.
-func TestRedirectIn(t *testing.T) {
-	for line, want := range map[string]int{
-		"CLIENT TRACKING ON":                                   0,
-		"CLIENT TRACKING ON REDIRECT":                          0,
-		"CLIENT TRACKING ON REDIRECT 7":                        4,
-		"CLIENT TRACKING ON BCAST redirect 7":                  5,
-		"CLIENT TRACKING ON BCAST PREFIX REDIRECT":             0,
-		"CLIENT TRACKING ON BCAST PREFIX REDIRECT REDIRECT 7":  7,
-		"CLIENT TRACKING ON BCAST PREFIX a PREFIX b NOLOOP":    0,
-		"CLIENT TRACKING REDIRECT 7":                           0,
-		"CLIENT TRACKING ON OPTIN REDIRECT 7 PREFIX REDIRECT ": 5,
-	} {
-		if got := redirectIn(proxytest.Words(line)); got != want {
-			t.Errorf("%q: %d, not %d", line, got, want)
-		}
-	}
-}
-
-// TRACKINGINFO shows CLIENT CACHING although the upstream does not know of it yet.
-func TestShowCaching(t *testing.T) {
-	const end = "$8\r\nredirect\r\n:0\r\n$8\r\nprefixes\r\n*0\r\n"
-	for before, after := range map[string]string{
-		"*6\r\n$5\r\nflags\r\n*2\r\n$2\r\non\r\n$5\r\noptin\r\n" + end:                       "*6\r\n$5\r\nflags\r\n*3\r\n$2\r\non\r\n$5\r\noptin\r\n$11\r\ncaching-yes\r\n" + end,
-		"%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$6\r\noptout\r\n$6\r\nnoloop\r\n" + end:      "%3\r\n$5\r\nflags\r\n~4\r\n$2\r\non\r\n$6\r\noptout\r\n$10\r\ncaching-no\r\n$6\r\nnoloop\r\n" + end,
-		"%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$5\r\noptin\r\n$11\r\ncaching-yes\r\n" + end: "",
-		"%3\r\n$5\r\nflags\r\n~2\r\n$2\r\non\r\n$5\r\nbcast\r\n" + end:                       "",
-		"-NOPERM no\r\n": "",
-		"":               "",
-	} {
-		h := &Handler{}
-		if got := string(h.showTracking([]byte(before))); got != before {
-			t.Errorf("without CACHING: %q", got)
-		}
-		h.tracking.Caching = true
-		if after == "" {
-			after = before
-		}
-		if got := string(h.showTracking([]byte(before))); got != after {
-			t.Errorf("%q: got %q, want %q", before, got, after)
+		if got := string(row.status.line(nil)); got != row.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", name, got, row.want)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -44,96 +43,6 @@ func (c *multiClient) says(text string) (step multiStep, refusal wire.Error) {
 		c.place(name, args, to)
 	}
 	return step, refusal
-}
-
-// Each line is what a client sends after MULTI, and what becomes of the last command.
-func TestTransactionDecides(t *testing.T) {
-	for _, c := range []struct {
-		commands string
-		watched  watched
-		want     multiStep
-		refusal  wire.Error
-		state    multiState
-	}{
-		{commands: "PING", want: keep, state: held},
-		{commands: "GET a", want: forward, state: atUpstream},
-		{commands: "CLIENT ID", want: forwardUncounted, state: atUpstream},
-		{commands: "MONITOR", want: forwardUncounted, state: atUpstream},
-		{commands: "NOSUCH", want: forward, state: atUpstream},
-		{commands: "GET lock:a", want: keep, state: atLocks},
-		{commands: "PING; GET lock:a", want: keep, state: atLocks},
-		{commands: "SELECT 3; GET lock:a", want: abort, refusal: wire.ErrNotWithLockKeys("select"), state: held},
-		{commands: "GET lock:a; GET a", want: abort, refusal: wire.ErrCrossLock, state: atLocks},
-		{commands: "GET lock:a; DBSIZE", want: abort, refusal: wire.ErrNotWithLockKeys("dbsize"), state: atLocks},
-		{commands: "GET lock:a; NOSUCH", want: abort, refusal: wire.ErrUnknownCommand([][]byte{[]byte("NOSUCH")}), state: atLocks},
-		{commands: "GET lock:a", watched: watched{locks: []*redlock.Watch{{}}, db: 1}, want: abort, refusal: wire.ErrWatchDatabase, state: held},
-		{commands: "GET lock:a", watched: watched{upstream: true}, want: abort, refusal: wire.ErrCrossLock, state: held},
-		{commands: "GET a", watched: watched{locks: []*redlock.Watch{{}}}, want: abort, refusal: wire.ErrCrossLock, state: held},
-		{commands: "PING", watched: watched{locks: []*redlock.Watch{{}}, db: 1}, want: keep, state: held},
-		{commands: "MGET a lock:a", want: abort, refusal: wire.ErrCrossLock, state: held},
-		{commands: "FCALL f 1 lock:a", want: abort, refusal: wire.ErrNotOnLockKeys("fcall"), state: held},
-		{commands: "MULTI", want: refuse, refusal: wire.ErrNestedMulti, state: held},
-		{commands: "WATCH a", want: refuse, refusal: wire.ErrWatchInMulti, state: held},
-		{commands: "AUTH x", want: abort, refusal: wire.ErrNotInMulti, state: held},
-		{commands: "GET", want: abort, refusal: wire.ErrArity("get"), state: held},
-		{commands: "GET lock:a; OBJECT nosuch lock:a", want: abort, refusal: wire.ErrUnknownSubcommand([][]byte{[]byte("OBJECT"), []byte("nosuch")}), state: atLocks},
-		{commands: "GET a; MULTI", want: forwardRefused, state: atUpstream},
-		{commands: "GET a; WATCH b", want: forwardRefused, state: atUpstream},
-		{commands: "GET a; AUTH x", want: abort, refusal: wire.ErrNotInMulti, state: atUpstream},
-		{commands: "GET a; GET lock:a", want: abort, refusal: wire.ErrCrossLock, state: atUpstream},
-		{commands: "EXEC", want: execNothing, state: held},
-		{commands: "EXEC", watched: watched{locks: []*redlock.Watch{{}}}, want: execLocks, state: held},
-		{commands: "EXEC 1", watched: watched{locks: []*redlock.Watch{{}}}, want: end, refusal: wire.ErrCrossLock, state: held},
-		{commands: "PING; EXEC", watched: watched{locks: []*redlock.Watch{{}}, db: 1}, want: end, refusal: wire.ErrWatchDatabase, state: held},
-		{commands: "SELECT 3; EXEC", watched: watched{locks: []*redlock.Watch{{}}}, want: end, refusal: wire.ErrNotWithLockKeys("select"), state: held},
-		{commands: "EXEC 1", want: execHeld, state: held},
-		{commands: "PING; EXEC IFEQ a v", want: execHeld, state: held},
-		{commands: "GET lock:a; EXEC", want: execLocks, state: atLocks},
-		{commands: "GET lock:a; EXEC 1", want: end, refusal: wire.ErrArity("exec"), state: atLocks},
-		{commands: "GET lock:a; EXEC NX a", want: end, refusal: wire.ErrCrossLock, state: atLocks},
-		{commands: "GET lock:a; EXEC NX lock:a", want: abort, refusal: wire.ErrExecCondition, state: atLocks},
-		{commands: "GET a; EXEC", want: execUpstream, state: atUpstream},
-		{commands: "GET a; EXEC NX a", want: execUpstream, state: atUpstream},
-		{commands: "DISCARD", want: discard, state: held},
-		{commands: "GET lock:a; DISCARD", want: discard, state: atLocks},
-		{commands: "GET a; DISCARD", want: discardUpstream, state: atUpstream},
-		{commands: "GET a; DISCARD 1", want: forward, state: atUpstream},
-	} {
-		client := multiClient{multi: multi{state: held, watched: c.watched}}
-		var step multiStep
-		var refusal wire.Error
-		for text := range strings.SplitSeq(c.commands, "; ") {
-			if step, refusal = client.says(text); step == keep {
-				client.calls = append(client.calls, lock.Command{})
-			}
-		}
-		if step != c.want || refusal != c.refusal || client.state != c.state {
-			t.Errorf("%s: step %d, error %q, state %d, want %d, %q, %d", c.commands, step, refusal, client.state, c.want, c.refusal, c.state)
-		}
-	}
-}
-
-// A transaction whose commands may have changed planes meanwhile is not run.
-func TestTransactionOfOtherRules(t *testing.T) {
-	for _, state := range []multiState{held, atUpstream, atLocks, aborted} {
-		client := multiClient{multi: multi{state: state}, generation: 1}
-		if step, refusal := client.says("EXEC"); step != end || refusal != wire.ErrExecRules {
-			t.Errorf("state %d: step %d, error %q", state, step, refusal)
-		}
-	}
-}
-
-// An aborted transaction checks commands and keeps none.
-func TestAbortedTransactionChecks(t *testing.T) {
-	client := multiClient{multi: multi{state: aborted}}
-	for text, want := range map[string]multiStep{"GET a": check, "GET lock:a": check, "GET": abort, "NOSUCH": abort, "DISCARD": discard, "EXEC": end} {
-		if step, _ := client.says(text); step != want || client.state != aborted {
-			t.Errorf("%s: step %d, not %d", text, step, want)
-		}
-	}
-	if _, refusal := client.says("EXEC"); refusal != wire.ErrExecAbort {
-		t.Errorf("EXEC: %q", refusal)
-	}
 }
 
 // Watched keys count like queued commands, and one without a key like one with one.
