@@ -55,6 +55,7 @@ var settings = map[string]func(s *config.Settings, args []string){
 		db, _ := strconv.Atoi(args[2])
 		s.Upstream = config.UpstreamLogin{User: args[0], Password: args[1], DB: db}
 	},
+	"database": func(s *config.Settings, args []string) { s.Upstream.DB, _ = strconv.Atoi(args[0]) },
 	// rule PATTERN DATABASE
 	"rule": func(s *config.Settings, args []string) {
 		rule := route.Rule{Match: args[0], DB: route.AnyDB}

@@ -123,7 +123,7 @@ func (s *stage) do(turn turn) (lines []string) {
 	case name == "unnoticed reload": // a client logged in a moment before
 		s.reload(what)
 	case name == "upstream is":
-		s.scripted = s.scriptedUpstream(strings.SplitAfter(what, `" `))
+		s.scripted = s.scriptedUpstream(strings.Split(what, " then "))
 	case isSaid && !strings.Contains(name, " "):
 		s.say(name, what, isRaw)
 		if isLast {

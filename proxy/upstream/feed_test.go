@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
 )
-
-func bulkOf(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
 // nobody ignores all events.
 type nobody struct{}
@@ -108,107 +107,80 @@ func (c *fedConn) feedAll(t *testing.T, pieces ...string) (got string, broken er
 	return c.client.got(), nil
 }
 
-func TestReplyCounting(t *testing.T) {
-	subscribe := func(names int) Expectation {
-		return Expectation{Kind: Confirmations, Adds: true, Count: names}
-	}
-	unsubscribe := func(names int) Expectation { return Expectation{Kind: Confirmations, Count: names} }
-	confirm := func(of byte, kind, name, total string) string {
-		return string(of) + "3\r\n" + bulkOf(kind) + bulkOf(name) + ":" + total + "\r\n"
-	}
-	message := "3\r\n" + bulkOf("message") + bulkOf("c") + bulkOf("payload")
-	rows := []struct {
-		name     string
-		version  wire.Version
-		expected []Expectation
-		stream   string
-		client   string // "=" for all of the stream
-		captured string
-		owes     bool // something is still owed
-		rest     subscriptions
-	}{
-		{name: "one each", expected: []Expectation{{Count: 3}}, stream: "+OK\r\n$3\r\nabc\r\n*2\r\n:1\r\n*1\r\n:2\r\n", client: "="},
-		{name: "one is missing", expected: []Expectation{{Count: 3}}, stream: "+OK\r\n$3\r\nabc\r\n", client: "=", owes: true},
-		{name: "pushes count nowhere", version: wire.RESP3, expected: []Expectation{{Count: 2}}, stream: ">2\r\n+a\r\n+b\r\n+OK\r\n>1\r\n:1\r\n", client: "=", owes: true},
-		{name: "not inside either", version: wire.RESP3, expected: []Expectation{{Count: 1}}, stream: "*2\r\n>2\r\n+a\r\n+b\r\n:1\r\n:2\r\n", client: "="},
-		{name: "an attribute belongs to its value", version: wire.RESP3, expected: []Expectation{{Count: 2}}, stream: "|1\r\n+k\r\n+v\r\n:1\r\n:2\r\n", client: "="},
-		{name: "silent", expected: []Expectation{{Count: 1}, {Count: 2, To: ToNobody}, {Count: 1}}, stream: ":1\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n"},
-		{name: "captured", expected: []Expectation{{Count: 1}, {Count: 1, To: ToOwner}, {Count: 1}}, stream: ":1\r\n*2\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n", captured: "*2\r\n:2\r\n$1\r\nx\r\n"},
-		{name: "one confirmation a name", expected: []Expectation{subscribe(2), {Count: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2"), client: "=", owes: true, rest: subscriptions{2}},
-		{name: "messages between", expected: []Expectation{subscribe(2), {Count: 1}}, stream: confirm('*', "subscribe", "c", "1") + "*" + message + confirm('*', "subscribe", "b", "2") + "*" + message + "*2\r\n" + bulkOf("pong") + bulkOf(""), client: "=", rest: subscriptions{2}},
-		{name: "pattern messages", expected: []Expectation{{Kind: Confirmations, Family: wire.FamilyPattern, Adds: true, Count: 1}, {Count: 1}}, stream: confirm('*', "psubscribe", "*", "1") + "*4\r\n" + bulkOf("pmessage") + bulkOf("*") + bulkOf("c") + bulkOf("x"), client: "=", owes: true, rest: subscriptions{0, 1}},
-		{name: "all names", expected: []Expectation{subscribe(2), unsubscribe(0), {Count: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2") + confirm('*', "unsubscribe", "b", "1") + confirm('*', "unsubscribe", "a", "0") + ":1\r\n", client: "="},
-		{name: "all of no names", expected: []Expectation{unsubscribe(0), {Count: 1}}, stream: "*3\r\n" + bulkOf("unsubscribe") + "$-1\r\n:0\r\n:1\r\n", client: "="},
-		{name: "all of one family", expected: []Expectation{subscribe(1), {Kind: Confirmations, Family: wire.FamilyPattern, Adds: true, Count: 1}, unsubscribe(0)}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "psubscribe", "p", "2") + confirm('*', "unsubscribe", "a", "1"), client: "=", rest: subscriptions{0, 1}},
-		{name: "an error for all names", expected: []Expectation{subscribe(3), {Count: 1}}, stream: "-NOPERM no\r\n:1\r\n", client: "="},
-		{name: "confirmations are never silent", expected: []Expectation{{Kind: Confirmations, Adds: true, Count: 1, To: ToNobody}, {Count: 1, To: ToNobody}}, stream: confirm('*', "subscribe", "a", "1") + "*" + message + "-ERR x\r\n", client: confirm('*', "subscribe", "a", "1") + "*" + message, rest: subscriptions{1}},
-		{name: "their errors are", expected: []Expectation{{Kind: Confirmations, Adds: true, Count: 2, To: ToNobody}}, stream: "-NOPERM no\r\n", client: ""},
-		{name: "confirmations in RESP3", version: wire.RESP3, expected: []Expectation{{Count: 1}, subscribe(1), {Count: 1}}, stream: ">2\r\n+invalidate\r\n_\r\n:1\r\n" + confirm('>', "subscribe", "c", "1") + ">" + message + ":2\r\n", client: "=", rest: subscriptions{1}},
-		{name: "a message's shape in RESP3 is a reply", version: wire.RESP3, expected: []Expectation{subscribe(1), {Count: 1}}, stream: confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}},
-		{name: "and in RESP2 without subscriptions", expected: []Expectation{{Count: 1}}, stream: "*" + message, client: "="},
-		{name: "unasked confirmation", version: wire.RESP3, expected: []Expectation{{Kind: Confirmations, Family: wire.FamilyShard, Adds: true, Count: 1}, {Count: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
-		{name: "monitor", expected: []Expectation{{Kind: Stream, Count: 1}}, stream: "+OK\r\n+123 [0 x] \"GET\"\r\n+OK\r\n", client: "="},
-		{name: "monitor refused", expected: []Expectation{{Kind: Stream, Count: 1}, {Count: 1}}, stream: "-ERR no\r\n+OK\r\n", client: "="},
-		{name: "nothing is counted", expected: []Expectation{{Count: 1}, {Kind: Stream}}, stream: "+OK\r\n+QUEUED\r\n+OK\r\n", client: "="},
-		{name: "nothing is counted from here on", expected: []Expectation{{Count: 1}, {Kind: Stream}}, stream: "+OK\r\n", client: "="},
-		{name: "a switch", expected: []Expectation{{Kind: Switch, Version: wire.RESP3, Count: 1}, subscribe(1), {Count: 1}}, stream: "%0\r\n" + confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}},
-		{name: "a switch back", version: wire.RESP3, expected: []Expectation{{Kind: Switch, Count: 1}, subscribe(1), {Count: 1}}, stream: "*0\r\n" + confirm('*', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}, owes: true},
-		{name: "a switch refused", expected: []Expectation{{Kind: Switch, Version: wire.RESP3, Count: 1}, subscribe(1), {Count: 1}}, stream: "-NOPROTO\r\n" + confirm('*', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}, owes: true},
-		{name: "long name", expected: []Expectation{subscribe(1), unsubscribe(0)}, stream: confirm('*', "subscribe", strings.Repeat("n", 100), "1") + confirm('*', "unsubscribe", strings.Repeat("n", 100), "0"), client: "="},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			want := row.client
-			if want == "=" {
-				want = row.stream
-			}
-			for cut := range len(row.stream) {
-				for width := range min(4, len(row.stream)-cut) {
-					u := testUpstream(row.version, 1<<20, row.expected...)
-					got, broken := u.feedAll(t, row.stream[:cut], row.stream[cut:cut+width], row.stream[cut+width:])
-					if got != want || broken != nil {
-						t.Fatalf("cut at %d: the client gets %q (%v), want %q", cut, got, broken, want)
-					}
-					if captured := u.only.captured; string(captured) != row.captured {
-						t.Fatalf("cut at %d: captured %q, want %q", cut, captured, row.captured)
-					}
-					if owes := !u.only.Drained(); owes != row.owes {
-						t.Fatalf("cut at %d: owes: %v, want %v", cut, owes, row.owes)
-					}
-					if u.subscribed != row.rest {
-						t.Fatalf("cut at %d: subscribed %v, want %v", cut, u.subscribed, row.rest)
-					}
+// TestFeed plays the scripts of testdata: what is expected of a server, its stream, and where that goes. It goes there
+// however it is cut, unless the script has several outcomes.
+func TestFeed(t *testing.T) {
+	datatest.Play(t, "testdata/*.txt", func(t *testing.T, script *datatest.Script) {
+		version, expected := wire.RESP2, []Expectation(nil)
+		for event := range script.Events {
+			stream, isStream := strings.CutPrefix(event, "stream ")
+			switch {
+			case event == "in RESP3":
+				version = wire.RESP3
+			case isStream:
+				for _, outcome := range outcomes(t, version, expected, proxytest.Unquote(stream)) {
+					script.Printf("%s", outcome)
 				}
+			default:
+				expected = append(expected, expectation(t, event))
 			}
-		})
-	}
+		}
+	})
 }
 
-// A value that cannot be the reply to a command reaches nobody. An error replaces it if
-// the client has no part of it yet, and nothing comes after it.
-func TestStreamOutOfStep(t *testing.T) {
-	for _, row := range []struct {
-		name     string
-		expected []Expectation
-		stream   string
-		want     []string // any of these, by where the stream is cut
-	}{
-		{"no RESP", []Expectation{{Count: 2}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n" + string(wire.ErrUpstreamReply)}},
-		{"no RESP for the session", []Expectation{{Count: 1}, {Count: 1, To: ToOwner}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n"}},
-		{"a broken value", []Expectation{{Count: 1}}, "$1\r\nxy\r\n", []string{string(wire.ErrUpstreamReply), "$", "$1", "$1\r", "$1\r\n", "$1\r\nx"}},
-		{"one too many", []Expectation{{Count: 1}}, "+OK\r\n$1\r\nx\r\n", []string{"+OK\r\n"}},
-		{"not asked", nil, "+OK\r\n", []string{""}},
-		{"after the last confirmation", []Expectation{{Kind: Confirmations, Count: 0}, {Count: 1}},
-			"*3\r\n" + bulkOf("unsubscribe") + "$-1\r\n:0\r\n:1\r\n:2\r\n", []string{"*3\r\n" + bulkOf("unsubscribe") + "$-1\r\n:0\r\n:1\r\n"}},
-	} {
-		for cut := range len(row.stream) {
-			u := testUpstream(wire.RESP2, 1<<20, row.expected...)
-			got, broken := u.feedAll(t, row.stream[:cut], row.stream[cut:])
-			if !slices.Contains(row.want, got) || broken == nil {
-				t.Errorf("%s, cut at %d: the client gets %q (%v), want one of %q", row.name, cut, got, broken, row.want)
+// expectation reads "expect replies 2 for nobody".
+func expectation(t *testing.T, text string) (e Expectation) {
+	t.Helper()
+	var kind string
+	if _, err := fmt.Sscanf(text, "expect %s %d", &kind, &e.Count); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	switch family := slices.Index([]string{"subscribe", "psubscribe", "ssubscribe"}, strings.TrimPrefix(kind, "un")); {
+	case family >= 0:
+		e.Kind, e.Family, e.Adds = Confirmations, wire.Family(family), !strings.HasPrefix(kind, "un")
+	case kind == "stream":
+		e.Kind = Stream
+	case kind == "RESP": // HELLO
+		e.Kind, e.Version, e.Count = Switch, wire.Version(e.Count-2), 1
+	}
+	switch {
+	case strings.HasSuffix(text, " for nobody"):
+		e.To = ToNobody
+	case strings.HasSuffix(text, " for the owner"):
+		e.To = ToOwner
+	}
+	return e
+}
+
+// outcomes are what may come of a stream, by where it is cut.
+func outcomes(t *testing.T, version wire.Version, expected []Expectation, stream string) (all []string) {
+	t.Helper()
+	for cut := range len(stream) {
+		for width := range min(4, len(stream)-cut) {
+			u := testUpstream(version, 1<<20, expected...)
+			got, broken := u.feedAll(t, stream[:cut], stream[cut:cut+width], stream[cut+width:])
+			told := fmt.Sprintf("the client gets %q", got)
+			if got == stream {
+				told = "the client gets all"
+			}
+			if len(u.only.captured) > 0 {
+				told += fmt.Sprintf(", the owner %q", u.only.captured)
+			}
+			if broken != nil {
+				told += ", and the connection ends"
+			} else if !u.only.Drained() {
+				told += ", and more is expected"
+			}
+			if u.subscribed != (subscriptions{}) {
+				told += fmt.Sprintf("; subscribed %v", u.subscribed)
+			}
+			if !slices.Contains(all, told) {
+				all = append(all, told)
 			}
 		}
 	}
+	slices.Sort(all)
+	return all
 }
 
 func TestCaptureIsBounded(t *testing.T) {

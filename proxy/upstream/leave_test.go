@@ -7,23 +7,6 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// A client that has gone costs the others nothing, and its replies go nowhere.
-func TestMemberThatLeaves(t *testing.T) {
-	r := newRig(t)
-	gone, other := r.member(0), r.member(0)
-	server := <-r.servers
-	gone.sends("gone", 2)
-	other.sends("other", 1)
-	hears(t, server, "goneother")
-	gone.owner.client.Close()
-	gone.Abandon()
-	if gone.waits() {
-		t.Error("a reply that did not come is said to have come")
-	}
-	say(server, "+1\r\n+2\r\n+other\r\n")
-	hears(t, other.client, "+other\r\n")
-}
-
 // A client that sends no more gets what comes soon. It does not wait for a silent server, though others send it more.
 func TestMemberThatSendsNoMore(t *testing.T) {
 	r := newRig(t)
