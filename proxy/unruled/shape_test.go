@@ -1,10 +1,14 @@
 package unruled
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/redlock/livetest"
+	"redlock-proxy/redlock/resp"
 )
 
 // The corpus has the scripts of lock libraries in other words, and scripts that are no locks' (its file lua.go).
@@ -38,29 +42,61 @@ func TestShapeOfCorpus(t *testing.T) {
 	}
 }
 
-func TestShape(t *testing.T) {
-	for text, want := range map[string]Shape{
-		// rate limits and caches
-		"local n = redis.call('incr', KEYS[1]) if n == 1 then redis.call('expire', KEYS[1], 60) end return n":                                   {},
-		"redis.call('zremrangebyscore', KEYS[1], 0, ARGV[1]) if redis.call('zcard', KEYS[1]) < 9 then redis.call('zrem', KEYS[1], ARGV[2]) end": {Deletes: true},
-		"if redis.call('hincrby', KEYS[1], ARGV[1], 1) == 1 then redis.call('publish', 'c', 'm') end redis.call('expire', KEYS[1], 60)":         {},              // who is present
-		"if redis.call('setnx', KEYS[2], 1) == 0 then return end redis.call('expire', KEYS[2], 9) redis.call('hdel', KEYS[1], ARGV[1])":         {Deletes: true}, // Redisson's RMapCache
-		"if redis.call('setnx',KEYS[1],1) == 0 then redis.call('expire', KEYS[12], 9) redis.call('del', KEYS[12]) end":                          {},
-		"if redis.call('setnx' , KEYS[1], 1) == 1 then redis.call('expire', KEYS[":                                                              {Takes: true},
-		"return redis.call('del', KEYS[1])":                                             {},
-		"-- if mine then redis.call('del')\nreturn redis.call('set', KEYS[1], 1)":       {},
-		"redis.call('set', KEYS[1], ARGV[1], 'PX', 5)":                                  {}, // without a condition
-		"if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], 1) end":  {}, // without an end
-		"if redis.call('get', KEYS[1]) == ARGV[1] then redis.call(\"UNLINK\", KEYS[1])": {Deletes: true},
-		"if x then redis.call('del":                                                     {}, // an open quote
-		"if x then redis.call('del') end" + strings.Repeat(" ", longestShape):           {},
-		"": {},
-	} {
-		want.ID = 7
-		if got := ShapeOf(7, []byte(text)); got != want {
-			t.Errorf("%q is %+v, want %+v", text, got, want)
+// TestQuestions asks those in testdata: the pattern of a key, the shape of a script's text (both as they are or in Go's
+// quotes), and of runs of unknown scripts (a number and the ms) whether one lasts, whether it is the first, and whether one
+// has lasted.
+func TestQuestions(t *testing.T) {
+	datatest.Run(t, func(t *testing.T, question string) string {
+		kind, rest, _ := strings.Cut(question, " ")
+		text := rest
+		if unquoted, err := strconv.Unquote(rest); err == nil {
+			text = unquoted
+		}
+		switch kind {
+		case "pattern":
+			glob := string(patternOf(nil, []byte(text)))
+			if !resp.GlobMatch(glob, []byte(text)) {
+				t.Errorf("%q does not match its pattern %q", text, glob)
+			}
+			return strconv.Quote(glob)
+		case "shape":
+			return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%+v", ShapeOf(7, []byte(text))), "{ID:7 "), "}")
+		}
+		var u unread
+		var answers []string
+		for run := range strings.FieldsSeq(rest) {
+			var sha uint64
+			var ms int64
+			if n, _ := fmt.Sscanf(run, "%d@%d", &sha, &ms); n < 2 {
+				t.Fatalf("unknown: %s", question)
+			}
+			lasts, first := u.add(sha, ms)
+			answers = append(answers, fmt.Sprint(lasts, "/", first, "/", u.lasts))
+		}
+		return strings.Join(answers, " ")
+	})
+}
+
+// Long texts are those of job queues.
+func TestALongTextSaysNothing(t *testing.T) {
+	const text = "if x then redis.call('del') end"
+	for size, deletes := range map[int]bool{longestShape: true, longestShape + 1: false} {
+		if got := ShapeOf(7, []byte(text+strings.Repeat(" ", size-len(text)))); got != (Shape{ID: 7, Deletes: deletes}) {
+			t.Errorf("%d bytes: %+v", size, got)
 		}
 	}
+}
+
+func FuzzPatternOf(f *testing.F) {
+	for _, key := range []string{"lock:17", "a*-1", "\x00\xff?", strings.Repeat("x*1", 60), "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "4-5.6"} {
+		f.Add([]byte(key))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		glob := patternOf(nil, key)
+		if !resp.GlobMatch(string(glob), key) || len(glob) > longestPattern+1 {
+			t.Errorf("%q becomes %q", key, glob)
+		}
+	})
 }
 
 func FuzzShape(f *testing.F) {
