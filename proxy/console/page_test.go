@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -245,4 +246,23 @@ func voting(name string) redlock.MasterStatus {
 
 func away(name string) redlock.MasterStatus {
 	return redlock.MasterStatus{Name: name, State: redlock.Unreachable, Reason: "it is not connected"}
+}
+
+// The clients that have waited longest are shown, and the number of all.
+func TestWaitersAreBounded(t *testing.T) {
+	now := time.Now()
+	var clients []events.ClientInfo
+	for i := range 3 * mostWaiters {
+		clients = append(clients, events.ClientInfo{ID: int64(i), Command: "set", Key: strconv.Itoa(i), Began: now.Add(-time.Duration(i) * time.Second)})
+	}
+	var w struct {
+		Count  int
+		Oldest []struct{ Key string }
+	}
+	if text, err := json.Marshal(waitersOf(clients, now)); err != nil || json.Unmarshal(text, &w) != nil {
+		t.Fatalf("%s %v", text, err)
+	}
+	if w.Count != 3*mostWaiters-1 || len(w.Oldest) != mostWaiters || w.Oldest[0].Key != strconv.Itoa(3*mostWaiters-1) {
+		t.Errorf("%d of %d, the first is %+v", len(w.Oldest), w.Count, w.Oldest[0])
+	}
 }

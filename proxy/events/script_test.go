@@ -138,8 +138,8 @@ func (s *script) do(event string, words []string) {
 		s.status.NextChange = time.Now().Add(duration(s.t, words[2]))
 	case "tell":
 		s.status.TellAll = true
-	case "passes":
-		ctx, cancel := context.WithTimeout(s.t.Context(), duration(s.t, rest))
+	case "passes": // and a moment, so that it does not end at once with a tick
+		ctx, cancel := context.WithTimeout(s.t.Context(), duration(s.t, rest)+time.Millisecond)
 		s.Watch(ctx, func() redlock.Status { return s.status })
 		cancel()
 	case "after":
