@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/loop"
-	"redlock-proxy/redlock/resp"
 )
 
 const releaseByValue = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
@@ -132,15 +131,6 @@ func (s *liveSet) awaitVotes() {
 func (s *liveSet) awaitIdle() {
 	s.t.Helper()
 	s.eventually("idle", func(*liveMaster) bool { return s.Locker.masters.Idle() })
-}
-
-func (s *liveSet) wantEverywhere(key, value string) {
-	s.t.Helper()
-	for i, m := range s.masters {
-		if got, want := string(m.must("GET", key)), string(resp.AppendBulk(nil, value)); got != want {
-			s.t.Errorf("master %d has %q, not %q", i+1, got, want)
-		}
-	}
 }
 
 func (s *liveSet) eventuallyGone(key string) {

@@ -15,6 +15,9 @@ const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return re
 // takeIfFree is a script with which some clients acquire a lock.
 const takeIfFree = `if redis.call("set",KEYS[1],ARGV[1],"NX","PX",ARGV[2]) then return 1 else return 0 end`
 
+// extendIfMine is the script with which most clients extend a lock.
+const extendIfMine = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`
+
 // deleteAnyway is a script that releases a lock, whoever holds it.
 const deleteAnyway = `return redis.call("del",KEYS[1])`
 

@@ -24,7 +24,10 @@ func (s *stage) answer(question string, words []string) (answer string, isQuesti
 		return s.records(), true
 	case "status": // of a process
 		return s.status(words[0]), true
-	case "told": // to the Observer since the last told: votes, states or copies
+	case "prospects": // of a process: who votes now, and after a time
+		now, then := s.process(words[0]).Prospects(0, time.Now().Add(duration(words[1])))
+		return fmt.Sprintf("%d vote, and %d in %s\n", now, then, words[1]), true
+	case "told": // to the Observer since the last told: votes, states or copies; and the debts that wait, and the most that did
 		return s.observer.text(words[0]), true
 	case "logged":
 		return s.observer.logged(), true
@@ -181,18 +184,21 @@ func (s *stage) listening() string {
 // A recorder is the Observer and the log of all processes.
 type recorder struct {
 	nobody
-	votes, states, copies map[string]int
-	passes                int
-	log                   lockedText
-	logTo                 int
+	votes, states, copies, debts map[string]int
+	passes                       int
+	log                          lockedText
+	logTo                        int
 }
 
 func newRecorder() *recorder {
-	return &recorder{votes: map[string]int{}, states: map[string]int{}, copies: map[string]int{}}
+	return &recorder{votes: map[string]int{}, states: map[string]int{}, copies: map[string]int{}, debts: map[string]int{}}
 }
 
 func (r *recorder) Voted(master string, vote Vote, _ time.Duration, _ time.Time) {
 	r.votes[master+" "+vote.String()]++
+}
+func (r *recorder) Queued(master string, waiting int) {
+	r.debts[master+" now"], r.debts[master+" at most"] = waiting, max(r.debts[master+" at most"], waiting)
 }
 func (r *recorder) Undone(master string)                { r.votes[master+" undone"]++ }
 func (r *recorder) Standing(m roster.MasterStatus)      { r.states[m.Name+" "+m.State.String()]++ }
@@ -205,7 +211,7 @@ func (r *recorder) HealPassed(_ time.Time, complete bool) {
 
 // text tells what was recorded of votes, states or copies since it was asked.
 func (r *recorder) text(of string) string {
-	counts := map[string]map[string]int{"votes": r.votes, "states": r.states, "copies": r.copies}[of]
+	counts := map[string]map[string]int{"votes": r.votes, "states": r.states, "copies": r.copies, "debts": r.debts}[of]
 	var words []string
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		words = append(words, fmt.Sprintf("%s %d", what, counts[what]))

@@ -334,7 +334,8 @@ options:
 }
 
 // scriptTexts are the texts of clients' scripts by their names.
-var scriptTexts = map[string]string{"take-if-free": takeIfFree, "compare-and-delete": compareAndDelete, "delete-anyway": deleteAnyway, "extend-if-mine": extendIfMine}
+var scriptTexts = map[string]string{"take-if-free": takeIfFree, "compare-and-delete": compareAndDelete, "delete-anyway": deleteAnyway, "extend-if-mine": extendIfMine,
+	"reach-too-far": "return redis.call('del', 'redlock-proxy:master')"}
 
 var changeNames = map[Change]string{KeyCreated: "created", KeyProlonged: "prolonged", KeyReplaced: "replaced", KeyDeleted: "deleted"}
 

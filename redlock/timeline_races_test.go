@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/stream"
-	"redlock-proxy/redlock/toymaster"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
+	"redlock-proxy/redlock/toymaster"
 )
 
 // Timelines at random moments, which no script has.
