@@ -19,6 +19,8 @@ import (
 //	lasting (a b - away away, a - - a a) -> a
 //	group (a! a a b -) -> 2 a
 //
+// "complete" has all ballots of so many masters, as granted:refused:failed, and the verdicts acquire, agree and release.
+//
 // Votes are words, one for each master. A few say that there is none:
 //
 //	?            it may still come
@@ -43,6 +45,12 @@ func ask(t *testing.T, question string) string {
 		tally = Count(answers, func(v string) bool { return v == grantedBy[rule] })
 	}
 	switch rule {
+	case "complete":
+		var all []string
+		for _, tally := range completed(Tally{Masters: n["n"]}, n["n"]) {
+			all = append(all, fmt.Sprintf("%d:%d:%d %s %s %s", tally.Granted, tally.Refused, tally.Failed, name(tally.Acquire()), name(tally.Agree()), name(tally.Release())))
+		}
+		return strings.Join(all, "; ")
 	case "size":
 		return strconv.Itoa(Size(n["n"]))
 	case "intersecting":
