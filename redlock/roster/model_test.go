@@ -294,9 +294,7 @@ func (w *world) startProcess(fresh bool) *process {
 	p.r = New(servers, fresh, w.rng.Uint64())
 	for db := range p.dbs {
 		for i := range w.masters {
-			s := &toyStream{p: p, place: Place{i, db}}
-			p.streams = append(p.streams, s)
-			w.after(w.latency(), func() { p.do(s.dial) })
+			p.opens(Place{i, db})
 		}
 	}
 	w.procs = append(w.procs, p)
@@ -307,6 +305,18 @@ func (w *world) startProcess(fresh bool) *process {
 		w.after(w.between(0, time.Second), func() { p.do(p.askToken) })
 	}
 	return p
+}
+
+// opens has a process dial a place.
+func (p *process) opens(at Place) {
+	s := &toyStream{p: p, place: at}
+	p.streams = append(p.streams, s)
+	p.w.after(p.w.latency(), func() { p.do(s.dial) })
+}
+
+// streamsOf are the connections to a master.
+func (p *process) streamsOf(place int) []*toyStream {
+	return slices.DeleteFunc(slices.Clone(p.streams), func(s *toyStream) bool { return s.place.Master != place })
 }
 
 func (p *process) stop() {
@@ -705,8 +715,8 @@ func (w *world) begins(set string, masters int) {
 		return g.long && !slices.ContainsFunc(w.procs, func(p *process) bool { return p.knows(g.ends - g.began) })
 	})
 	for _, s := range w.full[min(masters, len(w.full)):] {
-		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run && m.Joined.IsResized() && s.place < m.Joined.Counting() {
-			w.log("THE END: a set of %d masters begins beside one of %d", masters, m.Joined.Counting())
+		if joined := s.own().Joined; s.remembers() && joined.IsResized() && s.place < joined.Counting() {
+			w.log("THE END: a set of %d masters begins beside one of %d", masters, joined.Counting())
 			w.divided = true
 			return
 		}
@@ -724,7 +734,7 @@ func (w *world) forgets() {
 			first, last = min(first, s.forgot[g.db]), max(last, s.forgot[g.db])
 		}
 		g.forgotten = g.forgotten || g.long && first > g.began && last-first < w.limits.RestartDelay &&
-			!slices.ContainsFunc(w.at, func(s *toyServer) bool { m, _ := marker.Parse(s.texts[0]); return m.Granted() >= ttl }) &&
+			!slices.ContainsFunc(w.at, func(s *toyServer) bool { return s.own().Granted() >= ttl }) &&
 			!slices.ContainsFunc(w.procs, func(p *process) bool { return p.knows(ttl) })
 	}
 }

@@ -254,10 +254,8 @@ func (w *world) cut(p *process, place int, lasts time.Duration) {
 		return
 	}
 	p.cut[place] = true
-	for _, s := range p.streams {
-		if s.place.Master == place {
-			s.breaks(w.between(10*time.Millisecond, 2*time.Second))
-		}
+	for _, s := range p.streamsOf(place) {
+		s.breaks(w.between(10*time.Millisecond, 2*time.Second))
 	}
 	w.after(lasts, func() {
 		if place < len(p.cut) {
@@ -336,10 +334,8 @@ func (w *world) promote(s *toyServer, f fault) {
 		w.after(w.between(0, 2*time.Second), func() {
 			p.route[s.place] = n
 			if f.what%2 == 0 {
-				for _, c := range p.streams {
-					if c.place.Master == s.place {
-						c.breaks(0)
-					}
+				for _, c := range p.streamsOf(s.place) {
+					c.breaks(0)
 				}
 			}
 		})
@@ -527,15 +523,19 @@ func (p *process) replace(place int, n *toyServer) bool {
 	if p.paused || place >= len(p.names) || p.route[place] == n {
 		return false
 	}
-	j, err := p.r.Propose(Change{Master: place, Name: n.name, Run: n.run, Marker: n.texts[0]}, p.now())
-	if err != nil {
-		p.w.log("%s: %v", p.name, err)
-		return false
+	j, ok := p.proposes(Change{Master: place, Name: n.name, Run: n.run, Marker: n.texts[0]})
+	if ok {
+		p.agree(place, n, j, 100)
 	}
-	p.w.log("%s replaces %s by %v in epoch %d", p.name, p.names[place], n, j.Epoch)
+	return ok
+}
+
+// proposes tells whether the roster accepts a change.
+func (p *process) proposes(c Change) (Joined, bool) {
+	j, err := p.r.Propose(c, p.now())
+	p.w.log("%s makes %q number %d in epoch %d: %v", p.name, c.Name, c.Master+1, j.Epoch, err)
 	p.drain()
-	p.agree(place, n, j, 100)
-	return true
+	return j, err == nil
 }
 
 // agree waits until enough others have recorded a replacement.
@@ -552,12 +552,10 @@ func (p *process) agree(place int, n *toyServer, j Joined, patience int) {
 		p.w.after(50*time.Millisecond, func() { p.do(func() { p.agree(place, n, j, patience-1) }) })
 		return
 	}
-	for _, s := range p.streams {
-		if s.place.Master == place {
-			if s.gen++; s.up {
-				s.up = false
-				p.w.after(p.w.latency(), func() { p.do(s.dial) })
-			}
+	for _, s := range p.streamsOf(place) {
+		if s.gen++; s.up {
+			s.up = false
+			p.w.after(p.w.latency(), func() { p.do(s.dial) })
 		}
 	}
 	p.r.Step(Listed{place, Server{Name: n.name}}, p.now())
@@ -614,8 +612,7 @@ func (w *world) makePeace() {
 	}
 	sets := map[string]int{}
 	for _, s := range w.at {
-		m, _ := marker.Parse(s.texts[0])
-		sets[m.Set]++
+		sets[s.own().Set]++
 	}
 	if w.remembering(away) < quorum.Size(w.masters) {
 		away = 0 // a new set begins only when all masters are reachable, and few can tell who the masters are
@@ -636,7 +633,7 @@ func (w *world) makePeace() {
 // remembering counts the masters that remember, apart from the first ones.
 func (w *world) remembering(after int) (n int) {
 	for _, s := range w.at[after:] {
-		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run {
+		if s.remembers() {
 			n++
 		}
 	}
@@ -647,9 +644,9 @@ func (w *world) remembering(after int) (n int) {
 // member, and that of another one, of the same set, that a later server is.
 func (w *world) recordsDiffer() bool {
 	for i, s := range w.at {
-		own, _ := marker.Parse(s.texts[0])
+		own := s.own()
 		for _, other := range w.at {
-			m, _ := marker.Parse(other.texts[0])
+			m := other.own()
 			if own.Run == s.run && m.Run == other.run && m.Set == own.Set && m.Joined.Fits(own.Joined) && m.Joined.Together(own.Joined).Who(i) != own.Joined.Who(i) {
 				return true
 			}
@@ -661,13 +658,13 @@ func (w *world) recordsDiffer() bool {
 // members counts the servers whose markers say that they remember and are the members of their set.
 func (w *world) members() (n int) {
 	for i, s := range w.at {
-		own, _ := marker.Parse(s.texts[0])
+		own, joined := s.own(), s.own().Joined
 		for _, other := range w.at {
-			if m, _ := marker.Parse(other.texts[0]); m.Set == own.Set && m.Joined.Fits(own.Joined) {
-				own.Joined = own.Joined.Together(m.Joined)
+			if m := other.own(); m.Set == own.Set && m.Joined.Fits(joined) {
+				joined = joined.Together(m.Joined)
 			}
 		}
-		if m, ok := marker.Parse(s.texts[0]); ok && m.Run == s.run && m.Joined.Who(i) == own.Joined.Who(i) {
+		if own.Run == s.run && own.Joined.Who(i) == joined.Who(i) {
 			n++
 		}
 	}
@@ -681,8 +678,7 @@ func (w *world) members() (n int) {
 // A server that was replaced by another one under the same name stays away until the operator helps.
 // So does one that got the marker of another set. Then there is no such minority.
 func (w *world) haveTrouble() {
-	first, _ := marker.Parse(w.at[0].texts[0])
-	if w.recordsDiffer() || slices.ContainsFunc(w.at, func(s *toyServer) bool { m, _ := marker.Parse(s.texts[0]); return m.Set != first.Set }) {
+	if w.recordsDiffer() || slices.ContainsFunc(w.at, func(s *toyServer) bool { return s.own().Set != w.at[0].own().Set }) {
 		return
 	}
 	w.log("TROUBLE")

@@ -70,18 +70,13 @@ func (p *process) grows(n *toyServer) bool {
 	if p.paused || len(p.names) != n.place {
 		return false
 	}
-	_, err := p.r.Propose(Change{Master: n.place, Name: n.name, Run: n.run, Marker: n.texts[0]}, p.now())
-	p.w.log("%s adds %v: %v", p.name, n, err)
-	p.drain()
-	if err != nil {
+	if _, ok := p.proposes(Change{Master: n.place, Name: n.name, Run: n.run, Marker: n.texts[0]}); !ok {
 		return false
 	}
 	p.names, p.route, p.clocks, p.cut = append(p.names, n.name), append(p.route, n), append(p.clocks, toyClock{}), append(p.cut, false)
 	p.r.Step(Listed{n.place, Server{Name: n.name}}, p.now())
 	for db := range p.dbs {
-		s := &toyStream{p: p, place: Place{n.place, db}}
-		p.streams = append(p.streams, s)
-		p.w.after(p.w.latency(), func() { p.do(s.dial) })
+		p.opens(Place{n.place, db})
 	}
 	return true
 }
@@ -92,18 +87,13 @@ func (p *process) shrinks() bool {
 	if p.paused {
 		return false
 	}
-	_, err := p.r.Propose(Change{Master: place}, p.now())
-	p.w.log("%s removes %s: %v", p.name, p.names[place], err)
-	p.drain()
-	if err != nil {
+	if _, ok := p.proposes(Change{Master: place}); !ok {
 		return false
 	}
-	for _, s := range p.streams {
-		if s.place.Master == place {
-			s.gen++
-			s.up, s.left = false, true
-			p.r.Step(Disconnected{s.place, NotConnected}, p.now())
-		}
+	for _, s := range p.streamsOf(place) {
+		s.gen++
+		s.up, s.left = false, true
+		p.r.Step(Disconnected{s.place, NotConnected}, p.now())
 	}
 	p.streams = slices.DeleteFunc(p.streams, func(s *toyStream) bool { return s.place.Master == place })
 	p.names, p.route, p.clocks, p.cut = p.names[:place], p.route[:place], p.clocks[:place], p.cut[:place]

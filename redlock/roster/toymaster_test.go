@@ -41,6 +41,15 @@ func newToy(place int, name string, dbs int) *toyServer {
 
 func (s *toyServer) String() string { return s.name + "/" + s.run }
 
+// own is its marker in database 0. It is empty if there is none that can be read.
+func (s *toyServer) own() marker.Marker {
+	m, _ := marker.Parse(s.texts[0])
+	return m
+}
+
+// remembers tells whether it has the marker of its present run.
+func (s *toyServer) remembers() bool { return s.up && s.own().Run == s.run }
+
 // start begins another run of its process.
 func (s *toyServer) start() {
 	s.runs++
