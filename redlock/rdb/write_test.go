@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"slices"
-	"strconv"
 	"testing"
 
 	"redlock-proxy/redlock/livetest"
@@ -51,33 +50,6 @@ func TestDumpsOfEqualsAreEqual(t *testing.T) {
 	} {
 		if a, b := Dump(row.a), Dump(row.b); !bytes.Equal(a, b) {
 			t.Errorf("%v: %q and %q", row.a.Kind, a, b)
-		}
-	}
-}
-
-// Scores are read in each encoding. Those that are times are no part of what is the same.
-func TestScores(t *testing.T) {
-	m := livetest.Start(t)
-	for name, settings := range map[string]map[string]string{"compact": compact, "loose": loose} {
-		configure(m, settings)
-		m.Must("DEL", "k", "other", "count")
-		want := []float64{-3, 1.5, 1700000000000, math.Inf(1)}
-		for i, score := range want {
-			m.Must("ZADD", "k", strconv.FormatFloat(score, 'g', -1, 64), strconv.Itoa(i))
-			m.Must("ZADD", "count", "7", strconv.Itoa(i))
-			if score >= leastTime {
-				score = leastTime + float64(i)
-			}
-			m.Must("ZADD", "other", strconv.FormatFloat(score, 'g', -1, 64), strconv.Itoa(i))
-		}
-		if v := Read(m.Dump("k")); !slices.Equal(v.Scores, want) {
-			t.Errorf("%s: %v", name, v.Scores)
-		}
-		if !Same(m.Dump("k"), m.Dump("other")) {
-			t.Errorf("%s: other times make it another", name)
-		}
-		if Same(m.Dump("k"), m.Dump("count")) {
-			t.Errorf("%s: it is the same with other numbers", name)
 		}
 	}
 }
