@@ -12,55 +12,28 @@ import (
 )
 
 // TestKeysAgreeWithRedis compares the keys with those that a server finds, for every
-// command of the server that has keys: in proxytest.KeyExamples, and with every
-// small number of arguments.
+// command of the server that has keys: in proxytest.KeyExamples, with every
+// small number of arguments, and with random arguments, the same ones in every run.
 func TestKeysAgreeWithRedis(t *testing.T) {
 	server := proxytest.StartRedis(t)
-	table := Builtin()
 	live := liveCommands(t, server)
+	words := strings.Fields("a b c d 0 1 2 3 4 -1 01 9999999999 STREAMS streams STORE storedist LIMIT BY GET KEYS AUTH AUTH2 GROUP COUNT")
+	words = append(words, "", "STREAMS\x00", "9223372036854775808")
+	random := rand.New(rand.NewPCG(3, 4))
 	var questions [][][]byte
 	for _, spec := range live {
-		if spec.subcommands != nil || spec.Arity == 1 {
-			continue
-		}
 		least := max(spec.Arity, -spec.Arity, 2) // COMMAND GETKEYS wants an argument
 		most := least
 		if spec.Arity < 0 {
 			most += 5
 		}
-		for n := least; n <= most; n++ {
+		for n := least; n <= most && spec.subcommands == nil && spec.Arity != 1; n++ {
 			args := nameOf(spec)
 			for len(args) < n {
 				args = append(args, []byte{'a' + byte(len(args))})
 			}
 			questions = append(questions, args)
 		}
-	}
-	for _, example := range proxytest.KeyExamples {
-		questions = append(questions, bytes.Split([]byte(example), []byte(" ")))
-	}
-	compared := map[string]bool{}
-	for i, answer := range getKeys(t, server, questions) {
-		if name, found := compareKeys(t, table, questions[i], answer); found {
-			compared[name] = true
-		}
-	}
-	for _, spec := range live {
-		if len(spec.keys) > 0 && !compared[spec.Name] {
-			t.Errorf("%s has keys and no example", spec.Name)
-		}
-	}
-}
-
-// TestKeysAgreeWithRedisOnAnyArguments does the same with random arguments, the same
-// ones in every run.
-func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
-	server := proxytest.StartRedis(t)
-	words := strings.Fields("a b c d 0 1 2 3 4 -1 01 9999999999 STREAMS streams STORE storedist LIMIT BY GET KEYS AUTH AUTH2 GROUP COUNT")
-	words = append(words, "", "STREAMS\x00", "9223372036854775808")
-	random := rand.New(rand.NewPCG(3, 4))
-	var questions [][][]byte
-	for _, spec := range liveCommands(t, server) {
 		if len(spec.keys) == 0 && !spec.Is(specialKeys&^Conditions) { // this server finds no keys in EXEC
 			continue
 		}
@@ -72,13 +45,23 @@ func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
 			questions = append(questions, args)
 		}
 	}
+	for _, example := range proxytest.KeyExamples {
+		questions = append(questions, proxytest.Words(example))
+	}
+	compared := map[string]bool{}
 	found := 0
 	for i, answer := range getKeys(t, server, questions) {
 		if string(questions[i][0]) == "sort" && sortIsAmbiguous(questions[i]) {
 			continue
 		}
-		if _, any := compareKeys(t, Builtin(), questions[i], answer); any {
+		if name, any := compareKeys(t, questions[i], answer); any {
+			compared[name] = true
 			found++
+		}
+	}
+	for _, spec := range live {
+		if len(spec.keys) > 0 && !compared[spec.Name] {
+			t.Errorf("%s has keys and no example", spec.Name)
 		}
 	}
 	if found < len(questions)/3 {
@@ -97,9 +80,9 @@ func sortIsAmbiguous(args [][]byte) bool {
 	return false
 }
 
-func compareKeys(t *testing.T, table *Table, args [][]byte, answer any) (name string, hasKeys bool) {
+func compareKeys(t *testing.T, args [][]byte, answer any) (name string, hasKeys bool) {
 	t.Helper()
-	spec := table.Lookup(args)
+	spec := Builtin().Lookup(args)
 	if spec == nil {
 		t.Fatalf("%q: unknown to the table, known to the server", args)
 	}
@@ -169,49 +152,4 @@ func getKeys(t *testing.T, server *proxytest.Redis, questions [][][]byte) []any 
 		prefixed[i] = append([][]byte{[]byte("COMMAND"), []byte("GETKEYS")}, question...)
 	}
 	return server.Answers(t, prefixed)
-}
-
-// TestKeysOfNewerCommands: no server of the unit tests has these.
-func TestKeysOfNewerCommands(t *testing.T) {
-	for _, row := range []struct {
-		line, keys string
-		exact      bool
-	}{
-		{"EXEC", "", true},
-		{"EXEC NX a", "a", true},
-		{"EXEC ifeq a v xx b IFNE c NX", "a b c", true},
-		{"EXEC IFEQ a", "IFEQ a", false},
-		{"EXEC XX a NX", "a NX", false},
-		{"EXEC XX a b c", "a b c", false},
-		{"EXEC IFEQ IFEQ IFEQ", "IFEQ", true},
-		{"INCREX a BYINT 5", "a", true},
-		{"ARSET a 0 v w", "a", true},
-		{"ARLEN a", "a", true},
-		{"XNACK a g FAIL IDS 1 1-1", "a", true},
-		{"LMOVEM a b LEFT RIGHT COUNT 2 BULK", "a b", true},
-		{"BLMOVEM a b LEFT RIGHT 0", "a b", true},
-		{"SDIFFCARD 2 a b LIMIT 3", "a b", true},
-		{"SUNIONCARD 2 a b APPROX", "a b", true},
-		{"SUNIONCARD x a b", "a b", false},
-		{"HIMPORT SET a fields v", "a", true},
-		{"HIMPORT PREPARE fields f g", "", true},
-		{"MSETEX 2 a v b w EX 5", "a b", true},
-		{"HSETEX a EX 5 FIELDS 1 f v", "a", true},
-		{"DELIFEQ a v", "a", true},
-	} {
-		args := proxytest.Words(row.line)
-		spec := Builtin().Lookup(args)
-		if spec == nil {
-			t.Errorf("%s is unknown", row.line)
-			continue
-		}
-		var keys []string
-		indexes, exact := spec.AppendKeys(nil, args)
-		for _, at := range indexes {
-			keys = append(keys, string(args[at]))
-		}
-		if got := strings.Join(keys, " "); got != row.keys || exact != row.exact {
-			t.Errorf("%s: keys %q, exact %t", row.line, got, exact)
-		}
-	}
 }
