@@ -12,7 +12,7 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// TestLive plays testdata/live/*.txt: what a Locker does over real servers. Its events:
+// TestOverServers plays testdata/live/*.txt: what a Locker does over real servers. Its events:
 //
 //	script NAME LUA           a script of clients, which EVAL and EVALSHA call by this name; more such lines go on with it
 //	servers N [quick]         new servers and a Locker; quick: it mends copies soon
@@ -29,7 +29,7 @@ import (
 //	until rejected REASON, until ready   waits until a state of all masters has a reason that contains the words
 //
 // A word x*99 is x 99 times.
-func TestLive(t *testing.T) {
+func TestOverServers(t *testing.T) {
 	datatest.Play(t, "testdata/live/*.txt", func(t *testing.T, script *datatest.Script) {
 		p := &livePlay{t: t, scripts: map[string]string{}}
 		for event := range script.Events {
