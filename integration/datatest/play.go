@@ -34,7 +34,7 @@ func Rewriting() bool { return *rewrite }
 // Play runs each script in the files that match pattern as a subtest. play tells the
 // events to what is tested (Events), and prints what comes of each (Printf). What it
 // printed must be what the file records. With -rewrite it is written into the file, to be
-// reviewed as a diff.
+// reviewed as a diff. play may call t.Parallel.
 func Play(t *testing.T, pattern string, play func(t *testing.T, s *Script)) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -51,24 +51,24 @@ func Play(t *testing.T, pattern string, play func(t *testing.T, s *Script)) {
 		if len(scripts) == 0 {
 			opening, scripts = "", []string{opening}
 		}
-		recorded := opening
-		for _, script := range scripts {
+		recorded := slices.Clone(scripts)
+		for i, script := range scripts {
 			title, isNamed := strings.CutPrefix(script, "== ")
 			title, _, _ = strings.Cut(title, "\n")
 			if !isNamed {
 				title = ""
 			}
-			got := script
 			t.Run(strings.TrimSuffix(name+"/"+title, "/"), func(t *testing.T) {
-				got = playOne(t, opening, script, play)
+				recorded[i] = playOne(t, opening, script, play)
 			})
-			recorded += got
 		}
-		if *rewrite && recorded != string(text) {
-			if err := os.WriteFile(file, []byte(recorded), 0o644); err != nil {
-				t.Fatal(err)
+		t.Cleanup(func() { // when the scripts that run in parallel have ended, too
+			if got := opening + strings.Join(recorded, ""); *rewrite && got != string(text) {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Error(err)
+				}
 			}
-		}
+		})
 	}
 }
 
