@@ -70,7 +70,7 @@ func (d *director) mustFlush(master int, how flush) {
 // so the wait has a limit.
 func (d *director) aim(after time.Time) {
 	for deadline := time.Now().Add(2 * campaignRestartDelay); time.Now().Before(deadline); {
-		for _, r := range d.campaign.registers {
+		for _, r := range d.campaign.work.Registers {
 			if r.InUse(after, longestLease/3) {
 				return
 			}

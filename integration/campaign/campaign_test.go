@@ -17,6 +17,7 @@ import (
 	"redlock-proxy/integration/history"
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
+	"redlock-proxy/integration/work"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -46,7 +47,7 @@ func TestCampaign(t *testing.T) {
 	d := &director{campaign: c, random: rand.New(rand.NewPCG(seed, 0)), deck: campaignDeck(t), grantsBetween: campaignNumber(t, "CAMPAIGN_CALM", usualCalm)}
 	over := time.Now().Add(length)
 	wrong := c.run(d, func() bool {
-		return time.Now().After(over) && len(d.struck) == len(d.deck) && c.grants() >= cycles || c.breached()
+		return time.Now().After(over) && len(d.struck) == len(d.deck) && c.work.Grants() >= cycles || c.work.Breached()
 	})
 	for _, v := range wrong[:min(len(wrong), 10)] {
 		t.Errorf("%s: %s", history.Stamp(v.At.Sub(c.began)), v.What)
@@ -57,8 +58,8 @@ func TestCampaign(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.registers)) {
-		if c.registers[key].Writes == 0 {
+	for _, key := range slices.Sorted(maps.Keys(c.work.Registers)) {
+		if c.work.Registers[key].Writes == 0 {
 			t.Errorf("nobody ever held %s", key)
 		}
 	}
@@ -95,20 +96,44 @@ func campaignNumber(t testing.TB, name string, usual int64) int64 {
 	return n
 }
 
+// wideStyles returns the styles, each for CAMPAIGN_WIDTH locks.
+func wideStyles(t testing.TB) (wide []work.Style) {
+	t.Helper()
+	for i := range campaignNumber(t, "CAMPAIGN_WIDTH", 1) {
+		for _, style := range work.Styles {
+			if i > 0 {
+				style.Key += fmt.Sprintf(":%d", i)
+			}
+			wide = append(wide, style)
+		}
+	}
+	return wide
+}
+
+const (
+	// Leases are not longer than restart_delay, for which a master that has forgotten its
+	// locks may not vote. Some are nearly as long, and longer than the start of a proxy.
+	shortestLease = 500 * time.Millisecond
+	longestLease  = 2500 * time.Millisecond
+	// answerWait is the longest wait for an answer. It is longer than a ballot and shorter
+	// than the pauses of proxies.
+	answerWait = time.Second
+	// otherDatabase has some of the locks.
+	otherDatabase = work.OtherDatabase
+)
+
 // A campaign is masters with clocks that can jump, proxies, a link from each proxy to each
 // master, and clients.
 type campaign struct {
 	*rig.Cluster
-	t         *testing.T
-	styles    []lockStyle
-	proxies   []*rig.Proxy
-	options   []rig.Options
-	links     [][]*rig.Link // of each proxy, to each master
-	clients   []*campaignClient
-	registers map[string]*history.Register // by key
-	answers   map[string]*writerAnswers    // by key
-	older     olderCopy
-	began     time.Time
+	t       *testing.T
+	proxies []*rig.Proxy
+	options []rig.Options
+	links   [][]*rig.Link // of each proxy, to each master
+	work    *work.Work
+	answers map[string]*writerAnswers // by key
+	older   olderCopy
+	began   time.Time
 	// forgotAt has the moments at which so many masters had forgotten everything that no
 	// quorum remembered anything.
 	forgotAt []time.Duration
@@ -116,8 +141,9 @@ type campaign struct {
 
 const (
 	campaignProxies      = 3
-	campaignClients      = 14
-	campaignHealers      = 2 // proxies that write to masters what they lack
+	campaignClients      = 3                   // of each style
+	constantProxy        = campaignProxies - 1 // the proxy of the applications that store a constant
+	campaignHealers      = 2                   // proxies that write to masters what they lack
 	campaignRestartDelay = 3 * time.Second
 	// campaignMaxQuarantine is the quarantine of masters if nobody knows the longest lease any
 	// more, for example if masters are cut off from newly started proxies. It is far longer
@@ -128,7 +154,7 @@ const (
 func startCampaign(t *testing.T, binary string) *campaign {
 	t.Helper()
 	redis.SetLogger(rig.Silence{}) // failed connections are expected here
-	c := &campaign{Cluster: &rig.Cluster{Upstream: rig.StartServer(t, "upstream")}, t: t, registers: map[string]*history.Register{}, answers: map[string]*writerAnswers{}}
+	c := &campaign{Cluster: &rig.Cluster{Upstream: rig.StartServer(t, "upstream")}, t: t, answers: map[string]*writerAnswers{}}
 	for i := range rig.MasterCount {
 		master := rig.NewServer(t, fmt.Sprintf("master%d", i+1), "--repl-diskless-sync-delay", "0")
 		master.Clock = rig.NewClock(t)
@@ -155,10 +181,6 @@ func startCampaign(t *testing.T, binary string) *campaign {
 	for _, p := range c.proxies {
 		rig.WaitFor(t, "proxy is ready", p.Ready)
 	}
-	c.styles = wideStyles(t)
-	for _, style := range c.styles {
-		c.registers[style.key] = &history.Register{Key: style.key}
-	}
 	for _, w := range writers {
 		c.answers[w.key] = &writerAnswers{errors: map[string]int{}}
 	}
@@ -169,30 +191,21 @@ func startCampaign(t *testing.T, binary string) *campaign {
 func (c *campaign) run(d *director, enough func() bool) []history.Violation {
 	ctx, stop := context.WithCancel(c.t.Context())
 	defer stop()
-	c.began = time.Now()
-	connections := map[int][]*redis.Client{}
-	for _, db := range []int{0, otherDatabase} {
-		for _, p := range c.proxies {
-			client := redis.NewClient(&redis.Options{
-				Addr: p.Addr(), DB: db, MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: len(c.styles) * campaignClients, DialerRetries: 1,
-			})
-			defer client.Close()
-			connections[db] = append(connections[db], client)
-		}
+	c.work = work.Start(c.t, work.Options{
+		At: work.Through(c.proxies...), Styles: wideStyles(c.t), Clients: campaignClients, Roam: true, Careless: true,
+		Shortest: shortestLease, Longest: longestLease, Wait: answerWait, Random: d.random,
+	})
+	c.began = c.work.Began
+	var connections []*redis.Client
+	for _, p := range c.proxies {
+		client := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: writersOfEach * len(writers), DialerRetries: 1})
+		defer client.Close()
+		connections = append(connections, client)
 	}
 	var wg sync.WaitGroup
-	for i := range campaignClients * len(c.styles) / len(lockStyles) {
-		style := c.styles[i%len(c.styles)]
-		client := &campaignClient{
-			id: i, style: style, proxies: connections[style.db], register: c.registers[style.key], began: c.began, errors: map[string]int{},
-			random: rand.New(rand.NewPCG(d.random.Uint64(), uint64(i))),
-		}
-		c.clients = append(c.clients, client)
-		wg.Go(func() { client.run(ctx) })
-	}
 	for i := range writersOfEach * len(writers) {
 		w := campaignWriter{
-			writer: writers[i%len(writers)], proxies: connections[0], answers: c.answers[writers[i%len(writers)].key],
+			writer: writers[i%len(writers)], proxies: connections, answers: c.answers[writers[i%len(writers)].key],
 			random: rand.New(rand.NewPCG(d.random.Uint64(), uint64(i))),
 		}
 		wg.Go(func() { w.run(ctx) })
@@ -225,14 +238,9 @@ func (c *campaign) explain(d *director, at time.Time) {
 	}
 }
 
-// judge returns every violation: those that the registers saw, those in the history, and
-// grants by masters that had all just forgotten everything.
-func (c *campaign) judge() (wrong []history.Violation) {
-	for _, key := range slices.Sorted(maps.Keys(c.registers)) {
-		wrong = append(wrong, c.registers[key].Breaches...)
-	}
-	calls := c.history()
-	wrong = append(wrong, history.Check(c.began, calls)...)
+// judge returns every violation: those in the work, and grants by masters that had all just forgotten everything.
+func (c *campaign) judge() []history.Violation {
+	calls, wrong := c.work.Stop()
 	for _, forgot := range c.forgotAt {
 		early := slices.IndexFunc(calls, func(call history.Call) bool {
 			return call.Asked == history.AskAcquire && call.Answer == history.Yes && call.Begin > forgot && call.End < forgot+campaignRestartDelay
@@ -243,77 +251,23 @@ func (c *campaign) judge() (wrong []history.Violation) {
 		}
 	}
 	slices.SortStableFunc(wrong, func(a, b history.Violation) int { return a.At.Compare(b.At) })
+	c.work.Report(c.t, calls)
 	return wrong
-}
-
-// history returns the calls of all clients, in the order in which they began.
-func (c *campaign) history() (calls []history.Call) {
-	for _, client := range c.clients {
-		calls = append(calls, client.calls...)
-	}
-	slices.SortStableFunc(calls, func(a, b history.Call) int { return cmp.Compare(a.Begin, b.Begin) })
-	return calls
-}
-
-// grants counts the acquires granted so far.
-func (c *campaign) grants() (n int64) {
-	for _, client := range c.clients {
-		n += client.granted.Load()
-	}
-	return n
-}
-
-// breached tells, during the run, whether a register has seen a violation.
-func (c *campaign) breached() bool {
-	for _, r := range c.registers {
-		r.Mu.Lock()
-		n := len(r.Breaches)
-		r.Mu.Unlock()
-		if n > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // report prints a summary of the run.
 func (c *campaign) report(d *director, violations int) {
-	answers := map[string]int{}
-	styles, errors := map[string]int{}, map[string]int{}
-	cycles := 0
-	for _, client := range c.clients {
-		for text, n := range client.errors {
-			errors[text] += n
-		}
-		for _, call := range client.calls {
-			answers[fmt.Sprintf("%s %s", call.Asked, call.Answer)]++
-			switch {
-			case call.Asked == history.AskAcquire && call.Answer == history.Yes:
-				styles[client.style.name]++
-			case call.Asked == history.AskRelease && call.Answer == history.Yes:
-				cycles++
-			}
-		}
-	}
-	writes, fenced := 0, 0
-	for _, r := range c.registers {
-		writes, fenced = writes+r.Writes, fenced+r.Fenced
-	}
 	var faults []string
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(d.struck)) {
 		faults = append(faults, fmt.Sprintf("%s %d", name, d.struck[name]))
 		total += d.struck[name]
 	}
-	c.t.Logf("%d lock cycles in %s: %v; grants by style %v", cycles, time.Since(c.began).Round(time.Second), answers, styles)
 	c.t.Logf("%d faults: %s", total, strings.Join(faults, ", "))
-	for _, text := range slices.Sorted(maps.Keys(errors)) {
-		c.t.Logf("%d times: %s", errors[text], text)
-	}
 	for _, key := range slices.Sorted(maps.Keys(c.answers)) {
 		c.t.Logf("%s: %d commands of writers, of which failed %v", key, c.answers[key].all, c.answers[key].errors)
 	}
-	c.t.Logf("%d writes under a lock, %d of holders that had overstayed were fenced off; %d violations", writes, fenced, violations)
+	c.t.Logf("%d violations", violations)
 }
 
 // goesOn waits until every proxy has its quorum again and every lock can be taken through
@@ -330,9 +284,9 @@ func (c *campaign) goesOn(t *testing.T) {
 	for _, w := range writers {
 		wg.Go(func() { c.ofUse(t, w.key) })
 	}
-	byKey := map[string][]lockStyle{}
-	for _, style := range c.styles {
-		byKey[style.key] = append(byKey[style.key], style)
+	byKey := map[string][]work.Style{}
+	for _, style := range c.work.Styles {
+		byKey[style.Key] = append(byKey[style.Key], style)
 	}
 	for _, styles := range byKey {
 		wg.Go(func() { c.canBeTaken(t, styles) })
@@ -369,27 +323,27 @@ func (c *campaign) emptyOthers(t *testing.T) {
 
 // canBeTaken waits until the lock of these styles can be taken and released in the way of
 // each style, through every proxy.
-func (c *campaign) canBeTaken(t *testing.T, styles []lockStyle) {
+func (c *campaign) canBeTaken(t *testing.T, styles []work.Style) {
 	for i, p := range c.proxies {
 		for _, style := range styles {
-			client := redis.NewClient(&redis.Options{Addr: p.Addr(), DB: style.db, MaxRetries: -1})
+			client := redis.NewClient(&redis.Options{Addr: p.Addr(), DB: style.DB, MaxRetries: -1})
 			defer client.Close()
 			tries := 0
 			err := rig.Eventually(func() error {
 				// A try whose answer was lost may have taken the lock. With its token a re-entrant
 				// lock would be taken twice. So each try has its own, and the lock soon ends.
 				tries++
-				token := fmt.Sprintf("afterwards-%d-%s-%d", i, style.name, tries)
-				if ok, err := style.acquire(t.Context(), client, style.key, token, rig.Patience/10); err != nil || !ok {
+				token := fmt.Sprintf("afterwards-%d-%s-%d", i, style.Name, tries)
+				if ok, err := style.Acquire(t.Context(), client, style.Key, token, rig.Patience/10); err != nil || !ok {
 					return fmt.Errorf("taking it: %v %v", ok, err)
 				}
-				if ok, err := style.release(t.Context(), client, style.key, token); err != nil || !ok {
+				if ok, err := style.Release(t.Context(), client, style.Key, token); err != nil || !ok {
 					return fmt.Errorf("releasing it: %v %v", ok, err)
 				}
 				return nil
 			})
 			if err != nil {
-				t.Errorf("%s as %s does through proxy %d: %v", style.key, style.name, i+1, err)
+				t.Errorf("%s as %s does through proxy %d: %v", style.Key, style.Name, i+1, err)
 				return
 			}
 		}

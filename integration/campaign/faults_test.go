@@ -61,8 +61,8 @@ func (d *director) run(enough func() bool) {
 	defer d.endAll()
 	for !enough() {
 		// Masters in quarantine grant nothing, so there would be nothing to break.
-		if calm := d.campaign.grants() + 1 + d.random.Int64N(2*d.grantsBetween); d.random.IntN(3) > 0 {
-			for until := time.Now().Add(mostCalm); d.campaign.grants() < calm && time.Now().Before(until) && !enough(); {
+		if calm := d.campaign.work.Grants() + 1 + d.random.Int64N(2*d.grantsBetween); d.random.IntN(3) > 0 {
+			for until := time.Now().Add(mostCalm); d.campaign.work.Grants() < calm && time.Now().Before(until) && !enough(); {
 				d.rest(0)
 			}
 		}

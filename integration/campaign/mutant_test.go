@@ -37,7 +37,7 @@ func TestCampaignFindsUncheckedMasters(t *testing.T) {
 			c := startCampaign(t, binary)
 			d := &director{campaign: c, random: rand.New(rand.NewPCG(layer.Seed(t), 0)), deck: decks[name], grantsBetween: usualCalm}
 			until := time.Now().Add(5 * rig.Patience) // it usually takes seconds, but the lock that a fault meets is chance
-			c.run(d, func() bool { return c.breached() || time.Now().After(until) })
+			c.run(d, func() bool { return c.work.Breached() || time.Now().After(until) })
 			for _, p := range c.proxies { // one that has just begun would die of the signal that ends it
 				rig.WaitFor(t, "the proxy answers", func() error {
 					if !p.Lives() {
@@ -46,7 +46,7 @@ func TestCampaignFindsUncheckedMasters(t *testing.T) {
 					return nil
 				})
 			}
-			if !c.breached() {
+			if !c.work.Breached() {
 				t.Fatal("no two clients ever held a lock together, although masters that had forgotten it voted")
 			}
 		})

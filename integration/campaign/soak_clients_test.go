@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"redlock-proxy/integration/history"
 	"redlock-proxy/integration/rig"
 
 	"github.com/redis/go-redis/v9"
@@ -44,7 +43,7 @@ type misplacedReply struct{ asked, got string }
 func (m *misplacedReply) Error() string { return fmt.Sprintf("%s is answered %.100q", m.asked, m.got) }
 
 func soakHabits() []soakHabit {
-	habits := []soakHabit{
+	return []soakHabit{
 		{"locks of their own", lockOnesOwn},
 		{"pipelines over both planes", pipelineBothPlanes},
 		{"transactions", transact},
@@ -57,51 +56,12 @@ func soakHabits() []soakHabit {
 		{"keys that move", useMovingKeys},
 		{"bad manners", misbehave},
 	}
-	for _, style := range lockStyles {
-		if style.proxy < 0 { // styles with a constant value may use one proxy only
-			habits = append(habits, soakHabit{"a shared lock, " + style.name, func(turn *soakTurn) error { return turn.share(style) }})
-		}
-	}
-	return habits
 }
 
 func (turn *soakTurn) connect(options redis.Options) *redis.Client {
 	options.Addr, options.MaxRetries, options.DialerRetries, options.ContextTimeoutEnabled = turn.addr, -1, 1, true
 	options.PoolSize = 2
 	return redis.NewClient(&options)
-}
-
-// share takes the lock for which all clients of its style contend, and acts on it.
-func (turn *soakTurn) share(style lockStyle) error {
-	client := turn.connect(redis.Options{DB: style.db, Protocol: 2 + turn.random.IntN(2)})
-	defer client.Close()
-	register := turn.soak.register[style.key]
-	for i := range 5 {
-		token := fmt.Sprintf("%s-%d", turn.token, i)
-		asked := time.Now()
-		ok, err := style.acquire(turn.ctx, client, style.key, token, soakLease)
-		until := asked.Add(soakLease - history.LostToDrift(soakLease))
-		if err != nil {
-			return err
-		}
-		if !ok || !time.Now().Before(until) {
-			rig.Pause(turn.ctx, rig.Between(turn.random, 0, 10*time.Millisecond))
-			continue
-		}
-		h := register.Enter(0, token, until)
-		register.Write(h)
-		asked = time.Now()
-		if kept, err := style.extend(turn.ctx, client, style.key, token, soakLease); err == nil && kept {
-			until = asked.Add(soakLease - history.LostToDrift(soakLease))
-			register.Extend(h, until)
-		}
-		register.Write(h)
-		register.Leave(h)
-		if _, err := style.release(turn.ctx, client, style.key, token); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // lockOnesOwn takes locks whose keys nobody uses before or after. If the proxy kept something

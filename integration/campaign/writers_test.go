@@ -12,6 +12,7 @@ import (
 
 	"redlock-proxy/integration/history"
 	"redlock-proxy/integration/rig"
+	"redlock-proxy/integration/work"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -109,7 +110,7 @@ func (a *writerAnswers) count(err error) {
 	defer a.mu.Unlock()
 	a.all++
 	if err != nil {
-		a.errors[kindOf(err)]++
+		a.errors[work.KindOf(err)]++
 	}
 }
 

@@ -1,4 +1,4 @@
-package campaign
+package work
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A fair lock has three keys: the lock, the queue of waiters, and the time until which each
+// Fair has three keys: the lock, the queue of waiters, and the time until which each
 // of them waits. An acquire deletes from the queue. So a script that deletes something is
 // not a release here.
-var fairStyle = lockStyle{
-	name: "fair", key: "lock:fair", proxy: -1,
-	acquire: takeInTurn,
-	extend: func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
+var Fair = Style{
+	Name: "fair", Key: "lock:fair",
+	Acquire: takeInTurn,
+	Extend: func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
 		answers, err := hashKeep.Run(ctx, c, []string{key}, ttl.Milliseconds(), token).Int64Slice()
 		return err == nil && answers[0] == 1, err
 	},
-	release: func(ctx context.Context, c *redis.Client, key, token string) (bool, error) {
+	Release: func(ctx context.Context, c *redis.Client, key, token string) (bool, error) {
 		n, err := fairGive.Run(ctx, c, fairKeys(key), token, "free").Int()
 		if errors.Is(err, redis.Nil) {
 			return false, nil
