@@ -2,19 +2,17 @@ package operation
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/integration/rig"
 
 	"github.com/redis/go-redis/v9"
 )
-
-var rewriteConsole = flag.Bool("rewrite", false, "write what redis-cli prints into testdata, to be reviewed as a diff")
 
 // TestConsoleInRedisCLI shows each subcommand of REDLOCK as a person sees it in redis-cli, in
 // RESP2 and RESP3: one lock is held, one client was refused, one waits, and one master of
@@ -84,7 +82,7 @@ func TestConsoleInRedisCLI(t *testing.T) {
 			fmt.Fprintf(&all, "> REDLOCK %s\n%s\n\n", line, withoutChance(c, shown))
 		}
 		file := fmt.Sprintf("operation/testdata/console-resp%s.txt", strings.Trim(protocol, "-"))
-		if *rewriteConsole {
+		if datatest.Rewriting() {
 			if err := os.WriteFile(file, []byte(all.String()), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -150,7 +150,7 @@ func (c *Cluster) compareStates(ctx context.Context, want map[string]KeyState, k
 			if lockKey(key) == (server == c.Upstream) {
 				expected = KeyState{Kind: "none", ttl: -2}
 			}
-			if states[key].matches(expected) {
+			if states[key].Matches(expected) {
 				continue
 			}
 			if unlike[key]++; server == c.Upstream || unlike[key] > MasterCount-least {

@@ -16,6 +16,8 @@ type Link struct {
 	delay    atomic.Int64 // nanoseconds
 	held     atomic.Pointer[chan struct{}]
 	down     atomic.Bool
+	closed   atomic.Bool
+	muted    [2]atomic.Bool // what the server would hear, what it says
 	mu       sync.Mutex
 	conns    []net.Conn
 	wg       sync.WaitGroup
@@ -46,6 +48,14 @@ func (l *Link) Hold() (release func()) {
 		l.held.CompareAndSwap(&held, nil)
 		close(held)
 	})
+}
+
+// Mute loses all later bytes in one direction or in both, and no end is told: connections are half open, as when a
+// machine vanishes from the network. A connection that has lost bytes never delivers any again, and ends when Mute
+// lets bytes through: its kernel would have given up.
+func (l *Link) Mute(toServer, fromServer bool) {
+	l.muted[0].Store(toServer)
+	l.muted[1].Store(fromServer)
 }
 
 // Cut breaks every connection. Clients can connect again at once.
@@ -83,13 +93,13 @@ func (l *Link) accept() {
 		if l.down.Load() {
 			l.Cut()
 		}
-		l.wg.Go(func() { l.pump(server, client, false) })
-		l.wg.Go(func() { l.pump(client, server, true) })
+		l.wg.Go(func() { l.pump(server, client, &l.muted[0], false) })
+		l.wg.Go(func() { l.pump(client, server, &l.muted[1], true) })
 	}
 }
 
 // pump copies until one side ends, then closes both.
-func (l *Link) pump(to, from net.Conn, slow bool) {
+func (l *Link) pump(to, from net.Conn, muted *atomic.Bool, slow bool) {
 	type chunk struct {
 		due  time.Time
 		held *chan struct{}
@@ -109,9 +119,21 @@ func (l *Link) pump(to, from net.Conn, slow bool) {
 		}
 		to.Close()
 	})
+	lost := false
 	for {
 		buffer := make([]byte, 16<<10)
 		n, err := from.Read(buffer)
+		if muted.Load() {
+			lost = true
+			if err != nil { // nobody hears of the end before bytes come through again
+				l.untilHeard(muted)
+				break
+			}
+			continue
+		}
+		if lost {
+			break
+		}
 		if n > 0 {
 			c := chunk{data: buffer[:n], due: time.Now()}
 			if slow {
@@ -129,7 +151,14 @@ func (l *Link) pump(to, from net.Conn, slow bool) {
 	from.Close()
 }
 
+func (l *Link) untilHeard(muted *atomic.Bool) {
+	for muted.Load() && !l.closed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func (l *Link) close() {
+	l.closed.Store(true)
 	l.listener.Close()
 	l.Cut()
 	l.wg.Wait()

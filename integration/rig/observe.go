@@ -37,6 +37,9 @@ func (p *Proxy) Metric(t testing.TB, series string) string {
 	return ""
 }
 
+// States are the states of masters.
+var States = []string{"unreachable", "starting", "quarantined", "voting", "rejected"}
+
 // State returns the state of a master in the proxy's metrics.
 func (p *Proxy) State(t testing.TB, master *Server) string {
 	t.Helper()
@@ -46,8 +49,9 @@ func (p *Proxy) State(t testing.TB, master *Server) string {
 // StateOf is State for a master given by its name in the proxy's metrics.
 func (p *Proxy) StateOf(t testing.TB, master string) string {
 	t.Helper()
-	for _, state := range []string{"unreachable", "starting", "quarantined", "voting", "rejected"} {
-		if p.Metric(t, fmt.Sprintf("redlock_master_state{master=%q,state=%q}", master, state)) == "1" {
+	shown := p.Metrics(t)
+	for _, state := range States {
+		if strings.Contains(shown, fmt.Sprintf("\nredlock_master_state{master=%q,state=%q} 1\n", master, state)) {
 			return state
 		}
 	}
@@ -72,23 +76,34 @@ func (p *Proxy) Reload(t testing.TB, options Options, result string) {
 	p.HangUp(t, result)
 }
 
+// HangUp sends SIGHUP, and fails the test if the result is another one.
 func (p *Proxy) HangUp(t testing.TB, result string) {
 	t.Helper()
-	counts := func() (applied, refused string) {
-		return p.Metric(t, `redlock_config_reloads_total{result="applied"}`), p.Metric(t, `redlock_config_reloads_total{result="refused"}`)
+	if got := p.Signalled(t); got != result {
+		t.Fatalf("the reload was %s:\n%s", got, p.Proc.Log.Tail(10))
 	}
-	appliedBefore, refusedBefore := counts()
+}
+
+// Signalled sends SIGHUP and returns what the proxy says of its file: "applied" or "refused".
+func (p *Proxy) Signalled(t testing.TB) (result string) {
+	t.Helper()
+	count := func(result string) string {
+		return p.Metric(t, fmt.Sprintf("redlock_config_reloads_total{result=%q}", result))
+	}
+	applied, refused := count("applied"), count("refused")
 	p.Proc.Signal(syscall.SIGHUP)
 	WaitFor(t, "the reload was judged", func() error {
-		applied, refused := counts()
 		switch {
-		case applied == appliedBefore && refused == refusedBefore:
+		case count("applied") != applied:
+			result = "applied"
+		case count("refused") != refused:
+			result = "refused"
+		default:
 			return errors.New("nothing has happened")
-		case (applied != appliedBefore) != (result == "applied"):
-			t.Fatalf("the reload was not %s:\n%s", result, p.Proc.Log.Tail(10))
 		}
 		return nil
 	})
+	return result
 }
 
 // MoveKeys gives the proxy other options whose lock rules may move keys. It returns the

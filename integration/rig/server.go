@@ -129,9 +129,9 @@ func (s KeyState) String() string {
 	return fmt.Sprintf("%s %q, %d ms left", s.Kind, s.Contents, s.ttl)
 }
 
-// matches tells whether two servers have the same state of a key. The times to live may
+// Matches tells whether two servers have the same state of a key. The times to live may
 // differ by RemainingTolerance, because the commands reached the servers at two times.
-func (s KeyState) matches(other KeyState) bool {
+func (s KeyState) Matches(other KeyState) bool {
 	if s.Kind != other.Kind || s.Contents != other.Contents {
 		return false
 	}
