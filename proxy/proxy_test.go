@@ -2,11 +2,8 @@ package proxy
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +14,6 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/redlock"
 )
 
 // startWholeProxy builds and serves cfg on free ports until the test ends or
@@ -115,96 +111,6 @@ func TestWholeProxy(t *testing.T) {
 	if now := p.readiness(); now.ready || !strings.HasPrefix(now.text, "not ready: draining") {
 		t.Errorf("ready after the end: %v", now)
 	}
-}
-
-func TestWholeProxyWithoutUpstream(t *testing.T) {
-	cfg := config.Demo()
-	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
-	cfg.MasterTimeout = patience
-	p, _ := startWholeProxy(t, cfg)
-	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
-	defer client.Close()
-	if err := client.Set(t.Context(), "greeting", "hello", 0).Err(); err == nil {
-		t.Error("a command for the upstream was answered without one")
-	}
-	waitReady(t, p)
-	if won, err := client.SetNX(t.Context(), "lock:a", "me", time.Minute).Result(); !won || err != nil {
-		t.Errorf("a lock: %v, %v", won, err)
-	}
-}
-
-// Too few masters is a state, not an error of the start.
-func TestWholeProxyStartsWithMastersAway(t *testing.T) {
-	cfg := config.Demo()
-	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
-	cfg.Masters = config.Masters{Servers: make([]endpoint.Endpoint, 3)}
-	for i := range cfg.Masters.Servers {
-		cfg.Masters.Servers[i] = endpoint.Endpoint{Name: fmt.Sprint("away", i), Network: "unix", Address: filepath.Join(t.TempDir(), "none")}
-	}
-	p, _ := startWholeProxy(t, cfg)
-	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
-	if status != 503 || !strings.HasPrefix(body, "not ready: 0 of 3 lock masters vote, 2 needed (deploy/INCIDENTS.md#quorumlost)\n") || strings.Count(body, " is unreachable: it is not connected") != 3 {
-		t.Errorf("/readyz: %d %q", status, body)
-	}
-}
-
-func TestNewNamesWhatIsWrong(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	one := proxytest.StartRedis(t)
-	cluster := proxytest.StartRedis(t, "--cluster-enabled", "yes")
-	alias := filepath.Join(filepath.Dir(one.Socket), "alias")
-	if err := os.Symlink(one.Socket, alias); err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range []struct {
-		name   string
-		change func(cfg *config.Config)
-		want   string
-	}{
-		{"port in use", func(cfg *config.Config) { cfg.Listen = taken.Addr().String() }, "change listen in the configuration"},
-		{"admin port in use", func(cfg *config.Config) { cfg.Admin = taken.Addr().String() }, "change admin in the configuration"},
-		{"one server twice", func(cfg *config.Config) {
-			cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{redisEndpoint(one), unixEndpoint(alias)}}
-		}, "master 1 (" + one.Socket + ") and master 2 (" + alias + ") are the same server"},
-		{"an upstream in cluster mode", func(cfg *config.Config) {
-			cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: redisEndpoint(cluster)}
-		}, "the upstream (" + cluster.Socket + ") runs in cluster mode"},
-	} {
-		cfg := config.Demo()
-		cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
-		row.change(cfg)
-		p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
-		if err == nil {
-			p.close()
-			t.Errorf("%s: no error", row.name)
-		} else if !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%s: %v", row.name, err)
-		}
-	}
-}
-
-// A failover under way is no reason not to start: a replica does not vote, and is
-// a master some day.
-func TestProxyStartsWithAReplicaAmongItsMasters(t *testing.T) {
-	cfg := config.Demo()
-	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
-	cfg.Masters = config.Masters{}
-	for _, args := range [][]string{nil, nil, {"--replicaof", "127.0.0.1 1"}} {
-		cfg.Masters.Servers = append(cfg.Masters.Servers, redisEndpoint(proxytest.StartRedis(t, args...)))
-	}
-	p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	eventually(t, "it is told that the replica does not vote, and why", func() bool {
-		master := p.locker.Status().Masters[2]
-		return master.State == redlock.Rejected && strings.Contains(master.Reason, "replica")
-	})
 }
 
 func unixEndpoint(path string) endpoint.Endpoint {
