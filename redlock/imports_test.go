@@ -1,18 +1,11 @@
 package redlock
 
 import (
-	"bytes"
-	"fmt"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"text/tabwriter"
+
+	"redlock-proxy/integration/imports"
 )
 
 const (
@@ -29,7 +22,7 @@ type room struct {
 }
 
 var rooms = map[string]room{
-	"redlock": {
+	".": {
 		floor: 4, imports: []string{"run", "heal", "mend", "scan", "token", "ballot", "master", "roster", "marker", "lane", "loop", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
 	},
 	"run":    {floor: 3, imports: []string{"loop", "mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
@@ -65,70 +58,27 @@ var testRooms = map[string]room{
 	"toymaster": {imports: []string{"loop", "sim", "resp", "rdb"}, outside: []string{"github.com/yuin/gopher-lua"}},
 }
 
-// A survey counts what a room contains.
-type survey struct {
-	files, lines, testLines int
-	imports                 []string
-}
-
 func TestRoomsImportDownwards(t *testing.T) {
-	surveys := map[string]*survey{}
-	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
-			return err
+	files := imports.Files(t, ".")
+	floors := map[string]int{}
+	for _, file := range files {
+		if _, known := roomOf(file.Folder); !known {
+			t.Errorf("%s is a new room: say here whom it may import", file.Folder)
 		}
-		room, _ := path.Split(name)
-		if room = strings.TrimSuffix(room, "/"); room == "" {
-			room = "redlock"
+		if r, known := rooms[file.Folder]; known {
+			floors[file.Folder] = r.floor
 		}
-		if surveys[room] == nil {
-			surveys[room] = &survey{}
-		}
-		return surveys[room].add(t, room, name)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range surveys {
-		if _, known := roomOf(name); !known {
-			t.Errorf("%s is a new room: say here whom it may import", name)
+		for _, imported := range file.Imports {
+			if wrong := wrongWith(file.Folder, imported, file.IsTest); wrong != "" {
+				t.Errorf("%s imports %s: %s", file.Name, imported, wrong)
+			}
 		}
 	}
-	t.Logf("\n%s", tableOf(surveys))
+	t.Logf("\n%s", imports.Table(files, floors, thisPackage+"/"))
 }
 
-// add counts a file of a room, and checks its imports against those that the room may
-// have.
-func (s *survey) add(t *testing.T, room, name string) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
-	if err != nil {
-		return err
-	}
-	isTest := strings.HasSuffix(name, "_test.go")
-	if lines := bytes.Count(text, []byte("\n")); isTest {
-		s.testLines += lines
-	} else {
-		s.files++
-		s.lines += lines
-	}
-	for _, spec := range file.Imports {
-		imported, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			return err
-		}
-		if wrong := s.meets(room, imported, isTest); wrong != "" {
-			t.Errorf("%s imports %s: %s", name, imported, wrong)
-		}
-	}
-	return nil
-}
-
-// meets notes an import of a room and returns what is wrong with it.
-func (s *survey) meets(room, imported string, isTest bool) string {
+// wrongWith returns what is wrong with an import of a room.
+func wrongWith(room, imported string, isTest bool) string {
 	r, _ := roomOf(room)
 	target, isRoom := strings.CutPrefix(imported, thisPackage+"/")
 	host, _, _ := strings.Cut(imported, "/")
@@ -139,11 +89,11 @@ func (s *survey) meets(room, imported string, isTest bool) string {
 	case (imported == thisModule+"/integration/layer" || imported == thisModule+"/integration/fault" || imported == thisModule+"/integration/history") && (isTest || ofTests): // which tests run, names of faults, and the judge of histories
 	case imported == thisModule+"/integration/testca" && isTest: // it issues certificates
 	case imported == thisModule+"/integration/datatest" && isTest: // it runs tests that are data
+	case imported == thisModule+"/integration/imports" && isTest: // it reads imports
 	case imported == thisModule+"/integration/child" && ofTests: // it ends a test's servers
 	case isRoom && !slices.Contains(r.imports, target) && !(isTest && forTests):
 		return "no arrow leads there"
-	case isRoom && !isTest && !slices.Contains(s.imports, target):
-		s.imports = append(s.imports, target)
+	case isRoom:
 	case !isRoom && host == thisModule:
 		return "it is above"
 	case !isRoom && !isGo && !isTest && !slices.ContainsFunc(r.outside, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }):
@@ -173,36 +123,5 @@ func TestArrowsLeadDownwards(t *testing.T) {
 			visit(to, append(slices.Clone(way), from))
 		}
 	}
-	visit("redlock", nil)
-}
-
-// tableOf returns a table of the rooms, from the top floor down.
-func tableOf(surveys map[string]*survey) string {
-	var names []string
-	for name := range rooms {
-		if surveys[name] != nil {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if above := rooms[b].floor - rooms[a].floor; above != 0 {
-			return above
-		}
-		return strings.Compare(a, b)
-	})
-	var out strings.Builder
-	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "floor\troom\tfiles\tlines\tlines of tests\timports")
-	total := survey{}
-	for _, name := range names {
-		s := surveys[name]
-		slices.Sort(s.imports)
-		fmt.Fprintf(table, "%d\t%s\t%d\t%d\t%d\t%s\n", rooms[name].floor, name, s.files, s.lines, s.testLines, strings.Join(s.imports, " "))
-		total.files += s.files
-		total.lines += s.lines
-		total.testLines += s.testLines
-	}
-	fmt.Fprintf(table, "\tall\t%d\t%d\t%d\t\n", total.files, total.lines, total.testLines)
-	table.Flush()
-	return out.String()
+	visit(".", nil)
 }
