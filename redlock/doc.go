@@ -131,24 +131,20 @@
 //     never undone (extend.go). Shown by extend.txt.
 //   - "Delayed restarts": enforced. A master that may have forgotten does not vote until
 //     every lock has ended. Shown by
-//     TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded, TestCampaign. What
-//     remains: locks without TTL or with one above max_quarantine.
+//     certify.txt, TestCampaign. What remains: locks without TTL or with one above max_quarantine.
 //   - A master restarts empty, or is flushed, and grants again: its marker is checked
 //     with every batch of questions, in each database. A FLUSHDB affects only the locks of
-//     its database. Shown by TestTimelineAFlushIsNoticedByTheVeryNextBatch,
-//     TestTimelineEveryDatabaseHasItsMarker, TestCampaignFindsUncheckedMasters. What
+//     its database. Shown by certify.txt, databases.txt,
+//     TestCampaignFindsUncheckedMasters. What
 //     remains: clients that speak to the masters themselves do not know of it.
 //   - All masters restart together, or are flushed: a set without markers begins in
 //     quarantine for restart_delay, or votes at once by -new. Shown by
-//     TestTimelineANewSetBeginsInQuarantine,
-//     TestTimelineASetThatEverybodyFlushedIsReplacedByOneInQuarantine, TestCampaign.
+//     certify.txt, TestCampaign.
 //     What remains: TTLs above restart_delay, if no proxy lived through it.
 //   - Clocks jump: every batch compares a master's clock with ours. A jump forward counts
 //     as amnesia, also of a quorum. If all clocks jump at once by the same amount, the
 //     proxy itself stood still. Shown by
-//     TestTimelineAClockThatJumpsForwardHasForgotten,
-//     TestTimelineManySmallJumpsCountLikeALargeOne,
-//     TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped. What remains: a jump while
+//     certify.txt. What remains: a jump while
 //     no proxy runs; all masters' clocks set forward by one amount in the same second.
 //   - The process is paused before it reads the votes: a vote read after the deadline is
 //     late, even if it was waiting in a buffer. Shown by
@@ -159,12 +155,11 @@
 //     executed very late (below).
 //   - N entries of the list are one server: each server has one number in its set, and
 //     no other entry counts it. Shown by
-//     TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes.
+//     certify.txt.
 //   - The list of masters changes: one master at a time, with an epoch that a quorum has
 //     on record before the new master votes. It waits for max_quarantine, and within that time the operator gives
 //     the list to all processes, or stops them. Shown by
-//     TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine,
-//     TestTimelineTheNumberOfMastersGrowsAndShrinks. What remains: a process that keeps an old list for
+//     changes.txt. What remains: a process that keeps an old list for
 //     longer, and a proxy *started* with so many other servers that none is left which
 //     remembers. That looks as if its masters had restarted.
 //   - A failover leaves two masters: a promotion counts as a replacement. The other
@@ -172,7 +167,7 @@
 //     by TestSentinelSplit, TestSentinelLockMaster.
 //   - The client is paused and acts on a lock that has ended: no lock service can prevent
 //     that. Use a fencing token (package token) that the resource checks. Shown by
-//     TestTimelineNoTokenIsGivenTwice, TestTimelineTokensSurviveARollingRestart.
+//     TestTimelineNoTokenIsGivenTwice, token.txt.
 //
 // # What is not promised
 //

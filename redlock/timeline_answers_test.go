@@ -16,7 +16,7 @@ import (
 // answer tells what a script asks about, because it is not told by itself.
 func (s *stage) answer(question string, words []string) (answer string, isQuestion bool) {
 	switch question {
-	case "heard": // what masters were told since the last heard; "heard SET in full": when, and with which arguments
+	case "heard": // what masters were told since the last heard; "heard SET": how often; "heard SET in full": when, and with which arguments
 		return s.heard(words), true
 	case "ttls":
 		return s.ttls(), true
@@ -27,6 +27,8 @@ func (s *stage) answer(question string, words []string) (answer string, isQuesti
 	case "prospects": // of a process: who votes now, and after a time
 		now, then := s.process(words[0]).Prospects(0, time.Now().Add(duration(words[1])))
 		return fmt.Sprintf("%d vote, and %d in %s\n", now, then, words[1]), true
+	case "ends": // whether all quarantines that a process shows end within 31 seconds, and not in the past
+		return s.ends(s.process(words[0])), true
 	case "told": // to the Observer since the last told: votes, states or copies; and the debts that wait, and the most that did
 		return s.observer.text(words[0]), true
 	case "logged":
@@ -61,7 +63,13 @@ func (w *timeline) heardSince(master string, from int) []string {
 // byMaster tells something of each master, and of those once of which the same is to be told.
 func (s *stage) byMaster(tell func(m *toymaster.Master) string) string {
 	var texts, names []string
-	for _, m := range s.masters {
+	all := slices.Clone(s.masters)
+	for _, name := range slices.Sorted(maps.Keys(s.servers)) {
+		if m := s.servers[name]; !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	for _, m := range all {
 		text := tell(m)
 		i := slices.Index(texts, text)
 		if i < 0 {
@@ -78,9 +86,14 @@ func (s *stage) byMaster(tell func(m *toymaster.Master) string) string {
 }
 
 func (s *stage) heard(words []string) string {
-	defer func() { s.heardTo, s.heardAt = len(s.log), time.Now() }()
-	if len(words) > 0 {
+	if len(words) != 1 { // so one can ask how often for several commands
+		defer func() { s.heardTo, s.heardAt = len(s.log), time.Now() }()
+	}
+	if len(words) > 1 {
 		return s.heardInFull(words[0])
+	}
+	if len(words) > 0 {
+		return s.byMaster(func(m *toymaster.Master) string { return s.heardTimes(m, words[0]) })
 	}
 	return s.byMaster(func(m *toymaster.Master) string {
 		// The Mender's looks at copies change nothing.
@@ -91,6 +104,16 @@ func (s *stage) heard(words []string) string {
 		}
 		return heard
 	})
+}
+
+func (s *stage) heardTimes(m *toymaster.Master, name string) string {
+	n := 0
+	for _, x := range s.log[s.heardTo:] {
+		if x.Master == m.Name && string(x.Args[0]) == name {
+			n++
+		}
+	}
+	return fmt.Sprintf("%s %d times", name, n)
 }
 
 func (s *stage) heardInFull(name string) string {
@@ -126,7 +149,10 @@ func (s *stage) records() string {
 	return s.byMaster(func(m *toymaster.Master) string {
 		text := m.Value(marker.Key)
 		mark, ok := marker.Parse(text)
-		if !ok {
+		switch {
+		case text == "":
+			return "none"
+		case !ok:
 			return text
 		}
 		words := fmt.Sprintf("longest %v", mark.Granted())
@@ -135,6 +161,9 @@ func (s *stage) records() string {
 		}
 		if _, token := marker.CutToken(text); token != 0 {
 			words += fmt.Sprintf(", token %d", token)
+		}
+		if !strings.HasPrefix(mark.ReplID, "first-of-") {
+			words += ", replid " + mark.ReplID
 		}
 		return words
 	})
@@ -153,16 +182,38 @@ func (s *stage) status(name string) string {
 	if !status.NextChange.IsZero() {
 		text += ", next change in " + in(status.NextChange)
 	}
+	var texts []string
+	names := map[string]string{}
 	for _, m := range slices.Concat(status.Masters, status.Others) {
-		text += fmt.Sprintf("\n%s %s", m.Name, m.State)
+		words := m.State.String()
 		if m.Reason != "" {
-			text += ": " + readable(m.Reason)
+			words += ": " + readable(m.Reason)
 		}
 		if !m.Until.IsZero() {
-			text += ", until in " + in(m.Until)
+			words += ", until in " + in(m.Until)
 		}
+		if names[words] == "" {
+			texts = append(texts, words)
+		}
+		names[words] += m.Name + " "
+	}
+	for _, words := range texts {
+		text += "\n" + names[words] + words
 	}
 	return text + "\n"
+}
+
+func (s *stage) ends(p *process) string {
+	o := p.Get(s.t.Context(), 0, []byte(key))
+	if o.Quarantined > 0 && o.Until.Before(time.Now()) {
+		return fmt.Sprintf("a client hears of an end %v ago\n", time.Since(o.Until))
+	}
+	for _, m := range p.Status().Masters {
+		if left := time.Until(m.Until); !m.Until.IsZero() && (m.State != roster.Quarantined || left < 0 || left > 31*second) {
+			return fmt.Sprintf("%s: %v, in %v\n", m.Name, m.State, left)
+		}
+	}
+	return "yes\n"
 }
 
 // dialled tells how often a process has dialled its masters since it was asked.
@@ -217,6 +268,10 @@ func (r *recorder) text(of string) string {
 		words = append(words, fmt.Sprintf("%s %d", what, counts[what]))
 	}
 	clear(counts)
+	if of == "copies" {
+		words = append(words, fmt.Sprintf("in %d passes", r.passes))
+		r.passes = 0
+	}
 	if len(words) == 0 {
 		return "nothing\n"
 	}

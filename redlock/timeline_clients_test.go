@@ -66,6 +66,7 @@ func (s *stage) begin(name string, list []string, delays []time.Duration) *proce
 	p := &process{name: name, links: map[string]*toymaster.Link{}}
 	cfg := s.cfg
 	cfg.Loop, cfg.Observer = s.loop, s.observer
+	cfg.slept = func() time.Duration { return s.slept }
 	cfg.Log = slog.New(slog.NewTextHandler(&s.observer.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -263,6 +264,11 @@ func (s *stage) ask(p *process, r *request) (verdict, details string) {
 		return o.Verdict.String(), fmt.Sprint(": ", o.Number)
 	case "token":
 		o = p.Token(r.ctx, TokenRequest{DB: r.db, Key: r.key, Value: []byte(meant(word(1)))})
+	case "cycles": // acquires and releases
+		o = p.Acquire(r.ctx, AcquireRequest{DB: r.db, Key: r.key, Value: []byte(tokenA), TTL: 10 * second})
+		if o.Verdict == Won {
+			o = p.Release(r.ctx, ReleaseRequest{DB: r.db, Key: r.key})
+		}
 	case "watches":
 		watch, o := p.Watch(r.ctx, r.db, [][]byte{r.key})
 		p.watch = []*Watch{watch}

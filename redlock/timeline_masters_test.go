@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlock-proxy/integration/fault"
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/toymaster"
 )
@@ -121,6 +122,8 @@ func (s *stage) atMaster(m *toymaster.Master, verb string, words []string) {
 		m.DBs[one], m.DBs[other] = m.DBs[other], m.DBs[one]
 	case "databases":
 		m.Databases = atoi(word(0))
+	case "marker":
+		s.mark(m, words)
 	case "lack": // scripts
 		clear(m.Scripts)
 	case "misread":
@@ -162,6 +165,31 @@ func (s *stage) atMaster(m *toymaster.Master, verb string, words []string) {
 	default:
 		s.t.Fatalf("no master does %q", verb)
 	}
+}
+
+// mark gives a master another marker: of another set, of m2, what was kept before, or any other word.
+func (s *stage) mark(m *toymaster.Master, words []string) {
+	text := words[0]
+	switch text {
+	case "another":
+		text = marker.Marker{Set: "another", Member: 3, Members: 5, Epoch: 1, Joined: []string{"1", "1", "1", "1", "1"}, Run: m.Name + "-run-1"}.String()
+	case "of":
+		text = s.server(words[1]).Value(marker.Key)
+	case "keep": // for the time when it is put back
+		s.marker = m.Value(marker.Key)
+		return
+	case "back":
+		text = s.marker
+	case "token": // +N adds to the token on record, and another number is the token
+		was, token := marker.CutToken(m.Value(marker.Key))
+		if n := atoi(words[1]); strings.HasPrefix(words[1], "+") {
+			token += int64(n)
+		} else {
+			token = int64(n)
+		}
+		text = fmt.Sprintf("%s token=%d", was, token)
+	}
+	m.Put(marker.Key, text, 0)
 }
 
 // atLinks plays an event at links. A link may have a fate: lost@5ms or cut@5ms for the next question.

@@ -1,6 +1,12 @@
 package redlock
 
 import (
+	"bytes"
+	"fmt"
+	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/scan"
+	"redlock-proxy/redlock/toymaster"
+	"strings"
 	"testing"
 	"time"
 )
@@ -95,4 +101,72 @@ func (e *endsMasters) Decided(kind Kind, verdict Verdict, _ time.Duration) {
 		m.Kill()
 	}
 	e.sleep(time.Millisecond) // until it is noticed
+}
+
+// A client that others always outrun is told so after a while.
+func TestTimelineATokenIsNotTriedForEver(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 20*second)
+		w.mustToken(w.locker, 0)
+		raiseTokens(w, 1000)
+		for _, m := range w.masters {
+			m.Watch = func(x toymaster.Execution) {
+				if strings.Contains(string(bytes.Join(x.Args, nil)), tokenA) { // the others are always a thousand tokens ahead
+					text, last := marker.CutToken(m.Value(marker.Key))
+					m.Put(marker.Key, fmt.Sprintf("%s token=%d", text, last+1000), 0)
+				}
+			}
+		}
+		began := time.Now()
+		if o := tokenOf(t, w.locker, 0, tokenA); o.Verdict != NoQuorum || !o.Outrun || time.Since(began) > 3*second {
+			t.Errorf("after %v: %+v", time.Since(began), o)
+		}
+	})
+}
+
+// A database of any number is ready to be polled without a wait, once a quorum has voted there.
+func TestTimelineTheLastDatabaseIsPreparedOnce(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		const last = marker.Databases - 1
+		for _, m := range w.masters {
+			m.Databases = marker.Databases
+		}
+		for end := time.Now().Add(time.Hour); acquireIn(t, w.locker, last, tokenA) != Won; w.settle() {
+			if time.Now().After(end) {
+				t.Fatal("no lock is granted there") // it was marked by nobody in advance, so it is quarantined at first
+			}
+		}
+		if !w.locker.masters.IsPrepared(last) {
+			t.Error("each command there leaves the loop")
+		}
+	})
+}
+
+// A cursor of SCAN is nothing to another run of the server, which has another table. So a walk
+// does not count a master that restarts meanwhile, also if it votes again before the next page.
+func TestTimelineAWalkDoesNotCountAMasterThatRestarts(t *testing.T) {
+	for restarted, want := range map[int]bool{1: true, 2: true, 3: false} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.put("A A A A A", time.Hour)
+			shown := 0
+			all := w.locker.Reader().Walk(t.Context(),
+				func(int, []byte) bool { return true },
+				func(_ int, k []byte, _ []scan.Copy) bool {
+					if string(k) != key {
+						return true
+					}
+					if shown++; shown <= restarted {
+						w.masters[shown-1].Kill()
+						w.elapse(second)
+						w.masters[shown-1].Restart(true)
+						w.elapse(5 * time.Minute)
+						w.wantStandings(w.locker, "CCCCC")
+					}
+					return true
+				})
+			if all != want || shown != min(5, 3+restarted) {
+				t.Errorf("%d restarted: the walk showed the key %d times, and was complete: %v", restarted, shown, all)
+			}
+		})
+	}
 }

@@ -26,8 +26,10 @@ import (
 //	p-m1 VERB, p-all VERB     what happens to links of a process (atLinks)
 //	after D EVENT             an event at masters or links in the middle of the next ones
 //	N times every D EVENT     the same again and again: each verdict is told once
+//	suspend D                 the machine of the processes sleeps, and its kernel knows that
 //	sleep D, settle, wait     lets time pass, lets all happen that happens at this moment, waits for what goes on beside
 //	sleep until m4 ...        holds A, holds nothing, heard EXEC 2
+//	from here                 what masters were told so far is not asked about
 //	heard, ttls, status, ...  asks what is not told by itself (answers)
 //
 // Below an event stands what came of it, and what changed meanwhile: the values that the masters hold, how a
@@ -66,6 +68,8 @@ type stage struct {
 	values    string                                        // that were told last
 	kept      map[string]map[int]map[string]toymaster.Entry // by server: what it has when it becomes a master again
 	observer  *recorder
+	slept     time.Duration
+	marker    string // that a master had
 }
 
 // An ending is the end of what was begun beside.
@@ -113,6 +117,7 @@ func (s *stage) do(event string) string {
 		s.found(len(rest))
 		s.start("p", nil)
 		s.log, s.heardAt = nil, time.Now()
+		clear(s.observer.states)
 		s.play(strings.Join(rest, " "))
 		s.values, s.processes[0].told = s.held(), s.processes[0].judges() // the event's words tell that
 	case "servers":
@@ -130,10 +135,17 @@ func (s *stage) do(event string) string {
 		} else {
 			s.elapse(duration(rest[0]))
 		}
+	case "from": // here: heard tells only what comes from now on
+		s.heardTo, s.heardAt = len(s.log), time.Now()
 	case "settle":
 		s.Settle()
 	case "wait":
 		s.beside.Wait()
+	case "suspend": // the machine of the processes, whose kernel knows that
+		s.slept += duration(rest[0])
+		for _, m := range s.masters {
+			m.Jump(duration(rest[0]))
+		}
 	case "after":
 		s.After(duration(rest[0]), func() { s.do(strings.Join(rest[1:], " ")) })
 	default:
@@ -293,12 +305,14 @@ func named(value string) string {
 
 var (
 	moment   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	setID    = regexp.MustCompile(`[0-9a-f]{32}`)
 	anyToken = strings.NewReplacer(tokenA, "A", tokenB, "B", tokenC, "C", foreign, "X", key, "KEY")
 )
 
 // readable replaces tokens by their letters, and moments by how far they are away.
 func readable(text string) string {
-	return moment.ReplaceAllStringFunc(anyToken.Replace(text), func(at string) string {
+	text = setID.ReplaceAllString(anyToken.Replace(text), "SET")
+	return moment.ReplaceAllStringFunc(text, func(at string) string {
 		when, _ := time.Parse(time.RFC3339, at)
 		return fmt.Sprintf("now %+.0fs", time.Until(when).Seconds())
 	})

@@ -153,3 +153,122 @@ func (w *timeline) order(master int) []string {
 	}
 	return words
 }
+
+// Clients of several processes ask at the same moment, for locks in several databases.
+func TestTimelineNoTokenIsGivenTwice(t *testing.T) {
+	onTimeline(t, "ok ok@2ms ok@3ms ok@4ms ok@5ms", func(t *testing.T, w *timeline) {
+		lockers := []*Locker{w.locker, w.another(timelineConfig()), w.another(timelineConfig())}
+		w.settle()
+		for db := range 2 {
+			if v := acquireIn(t, w.locker, db, tokenA); v != Won {
+				t.Fatal(v)
+			}
+		}
+		clients := w.crew()
+		given, largest := map[int64]bool{}, int64(0)
+		for n := range 9 {
+			clients.Go(func() {
+				for range 10 {
+					before := largest
+					o := tokenOf(t, lockers[n%3], n%2, tokenA)
+					if o.Verdict != Won || given[o.Number] || o.Number <= before {
+						t.Errorf("after %d: %+v, given twice: %v", before, o, given[o.Number])
+					}
+					given[o.Number], largest = true, max(largest, o.Number)
+				}
+			})
+		}
+		clients.Wait()
+	})
+}
+
+// Clients of two processes lock all the time while three masters become four, and three again. Each
+// request that a step overtakes is tried again, and those that come then wait until votes count.
+func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.RestartDelay, cfg.MaxQuarantine = 2*second, 4*second
+	onTimelineWith(t, cfg, "ok ok ok", func(t *testing.T, w *timeline) {
+		both := []*Locker{w.locker, w.another(cfg)}
+		w.settle()
+		ctx, stop := context.WithCancel(t.Context())
+		working := w.crew()
+		asked := 0
+		check := func(what string, o Outcome) {
+			if asked++; o.Verdict == NoQuorum || o.Verdict == Lost && what != "acquire" {
+				t.Errorf("%s: %v, overtaken: %v, %s", what, o.Verdict, o.Overtaken, o.NoQuorumError())
+			}
+		}
+		for i := range 6 {
+			l, kept := both[i%2], []byte(fmt.Sprintf("kept %d", i))
+			check("keep", l.Acquire(t.Context(), AcquireRequest{Key: kept, Value: []byte(tokenA), TTL: 10 * second}))
+			pause := time.Duration(7+2*i) * time.Millisecond
+			working.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					token := fmt.Sprintf("the token of client %d in turn %d", i, n)
+					o := l.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(token), TTL: 2 * second})
+					check("acquire", o)
+					if o.Verdict == Won {
+						check("release", l.Release(t.Context(), ReleaseRequest{Key: []byte(key), Value: []byte(token)}))
+					}
+					w.sleep(pause)
+				}
+			})
+			working.Go(func() {
+				for ctx.Err() == nil {
+					own := []byte(fmt.Sprintf("own %d", i))
+					if o := l.Acquire(t.Context(), AcquireRequest{Key: own, Value: []byte(tokenB), TTL: 2 * second}); o.Verdict == Won {
+						// One that a step meets may be refused, because its first look shows too little.
+						if o = l.Release(t.Context(), ReleaseRequest{Key: own}); o.Verdict == NoQuorum && !o.Overtaken {
+							t.Errorf("a plain DEL: %s", o.NoQuorumError())
+						}
+					}
+					w.sleep(pause)
+				}
+			})
+			working.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					switch n % 3 {
+					case 0:
+						check("extend", l.Extend(t.Context(), ExtendRequest{Key: kept, TTL: 10 * second}))
+					case 1:
+						check("get", l.Get(t.Context(), 0, kept))
+					case 2:
+						check("token", l.Token(t.Context(), TokenRequest{Key: kept, Value: []byte(tokenA)}))
+					}
+					w.sleep(pause)
+				}
+			})
+		}
+		first := slices.Clone(w.locker.settings().Masters)
+		others := slices.Clone(both[1].settings().Masters)
+		added := w.joining("m4")
+		first, others = append(first, added), append(others, added)
+		for _, n := range []int{4, 3} {
+			for i, masters := range [][]Master{first, others} {
+				if err := both[i].Reload(t.Context(), withFirst(masters, n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for wait := 0; ; wait++ {
+				one, other := both[0].Status(), both[1].Status()
+				if len(one.Masters) == n && len(other.Masters) == n && one.Ready() && other.Ready() && time.Now().After(one.NextChange) {
+					break
+				}
+				if wait == 120 {
+					t.Fatalf("never %d masters: %+v", n, one)
+				}
+				w.sleep(time.Second)
+			}
+		}
+		stop()
+		working.Wait()
+		t.Logf("%d requests", asked)
+	})
+}
+
+// withFirst is a configuration with short limits and the first n of some masters.
+func withFirst(masters []Master, n int) Config {
+	cfg := timelineConfig()
+	cfg.RestartDelay, cfg.MaxQuarantine, cfg.Masters = 2*second, 4*second, slices.Clone(masters[:n])
+	return cfg
+}

@@ -244,16 +244,11 @@ func (w *timeline) play(script string) {
 	}
 }
 
-// put makes the masters hold values: A, B, C, X and - mean the same as in wantValues, and
-// any other word is the value itself.
+// put makes the masters hold what words mean. - means that a master keeps what it has.
 func (w *timeline) put(values string, ttl time.Duration) {
-	named := map[string]string{"A": tokenA, "B": tokenB, "C": tokenC, "X": foreign}
 	for i, v := range strings.Fields(values) {
-		if token, ok := named[v]; ok {
-			v = token
-		}
 		if v != "-" {
-			w.masters[i].Put(key, v, ttl)
+			w.masters[i].Put(key, meant(v), ttl)
 		}
 	}
 }
@@ -269,12 +264,6 @@ func (w *timeline) note(x toymaster.Execution) {
 func (w *timeline) acquire(value string, ttl time.Duration) (Outcome, time.Duration) {
 	began := time.Now()
 	o := w.locker.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: ttl})
-	return o, time.Since(began)
-}
-
-func (w *timeline) release() (Outcome, time.Duration) {
-	began := time.Now()
-	o := w.locker.Release(context.Background(), ReleaseRequest{Key: []byte(key)})
 	return o, time.Since(began)
 }
 
@@ -322,35 +311,6 @@ func (w *timeline) dump() {
 		if name := string(x.Args[0]); name != "INFO" && name != "ROLE" {
 			w.t.Logf("%s %v", x.At.Format("05.000000"), x)
 		}
-	}
-}
-
-// heard returns the commands that a master got, by name. Our own scripts go by file name.
-func (w *timeline) heard(master int) string {
-	var words []string
-	for _, x := range w.executions() {
-		name := string(x.Args[0])
-		if x.Master != w.masters[master].Name || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.Args[1]) == "ID" {
-			continue
-		}
-		if name == "EVAL" && scriptNames[string(x.Args[1])] != "" {
-			name = scriptNames[string(x.Args[1])]
-		}
-		if name == "CLIENT" {
-			name += " " + string(x.Args[1])
-		}
-		words = append(words, name)
-	}
-	return strings.Join(words, ", ")
-}
-
-func (w *timeline) wantHeard(master int, want string) {
-	w.t.Helper()
-	// The Mender's looks at copies change nothing.
-	const look = "WATCH, bound.lua, MULTI, PTTL, DUMP, DUMP, PTTL, EXEC"
-	got := strings.TrimPrefix(strings.ReplaceAll(", "+w.heard(master), ", "+look, ""), ", ")
-	if got != want {
-		w.t.Errorf("master %d heard %q, want %q", master+1, got, want)
 	}
 }
 
