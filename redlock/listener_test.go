@@ -118,33 +118,6 @@ func (w *timeline) dials(master int) int {
 
 const allOK = "ok ok ok ok ok"
 
-func TestListenerHearsAMessageOnce(t *testing.T) {
-	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a, b, other := w.listen(), w.listen(), w.listen()
-		a.Subscribe(t.Context(), "chan")
-		b.PSubscribe(t.Context(), "ch*", "other*")
-		other.Subscribe(t.Context(), "another")
-		w.publish("free", 1, 2, 3, 4, 5)
-		w.elapse(10 * second)
-		a.want(t, "chan:free")
-		b.want(t, "ch*>chan:free")
-
-		w.publish("free", 1, 2, 3, 4, 5)
-		w.publish("free", 1, 2, 3, 4, 5)
-		w.elapse(10 * second)
-		a.want(t, "chan:free, chan:free")
-		b.want(t, "ch*>chan:free, ch*>chan:free")
-
-		w.publish("free", 2, 5)
-		w.elapse(40 * time.Millisecond)
-		a.want(t, "")
-		w.elapse(10 * second)
-		a.want(t, "chan:free")
-		b.want(t, "ch*>chan:free")
-		other.want(t, "")
-	})
-}
-
 // A message costs a master the same, however many channels and patterns are wanted: the masters are
 // asked for one pattern, and the proxy compares.
 func TestListenerAsksForOnePattern(t *testing.T) {
@@ -177,111 +150,6 @@ func TestListenerAsksForOnePattern(t *testing.T) {
 		w.publish("last", 1, 2, 3, 4, 5)
 		w.elapse(10 * second)
 		b.want(t, "ch*>chan:last")
-	})
-}
-
-func TestListenersAreOpenedAndClosedWithWhatIsWanted(t *testing.T) {
-	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		dialled := func() int { return w.dials(1) }
-		before := dialled()
-		a, b := w.listen(), w.listen()
-		w.elapse(0)
-		if dialled() != before {
-			t.Error("a listener connects although nothing is wanted")
-		}
-		a.Subscribe(t.Context(), "chan", "x")
-		b.Subscribe(t.Context(), "chan")
-		b.Subscribe(t.Context(), "chan")
-		a.Track(t.Context(), "k")
-		w.wantListening(1, "* changes")
-		b.Unsubscribe("chan", "never")
-		a.Unsubscribe("x")
-		a.Untrack("k", "never")
-		w.wantListening(1, "* changes")
-		w.elapse(5*second + second)
-		w.wantListening(1, "*")
-		a.TrackPrefix(t.Context(), "")
-		b.Track(t.Context(), "k")
-		a.Close()
-		w.elapse(5*second + second)
-		w.wantListening(1, "changes")
-		b.Close()
-		w.elapse(60*second - second)
-		if dialled() != before+1 {
-			t.Errorf("dialled %d times, want once", dialled()-before)
-		}
-		w.elapse(5*second + 2*second)
-		w.wantListening(1, "")
-		c := w.listen()
-		c.Subscribe(t.Context(), "chan")
-		if dialled() != before+2 {
-			t.Errorf("dialled %d times, want twice", dialled()-before)
-		}
-		w.publish("free", 1, 2, 3)
-		w.elapse(0)
-		c.want(t, "chan:free")
-		a.want(t, "")
-	})
-}
-
-func TestSubscribeWaitsForTheMasters(t *testing.T) {
-	took := func(do func()) time.Duration {
-		began := time.Now()
-		do()
-		return time.Since(began)
-	}
-	onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@10ms ok@10ms", func(t *testing.T, w *timeline) {
-		a := w.listen()
-		w.elapse(second)
-		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d != 20*time.Millisecond {
-			t.Errorf("returned after %v, want two answers of the slowest", d)
-		}
-		if d := took(func() { a.Subscribe(t.Context(), "another") }); d != 0 {
-			t.Errorf("%v for one more channel: the masters tell all messages already", d)
-		}
-		w.play("ok ok ok ok pause")
-		if d := took(func() { a.Track(t.Context(), "k") }); d != timeout {
-			t.Errorf("with a master stopped: %v, want %v", d, timeout)
-		}
-	})
-	onTimeline(t, "ok ok ok ok mute", func(t *testing.T, w *timeline) {
-		a := w.listen()
-		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d != timeout {
-			t.Errorf("with a master that does not answer from the beginning: %v, want %v", d, timeout)
-		}
-	})
-	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a := w.listen()
-		a.Subscribe(t.Context(), "chan")
-		w.play("ok ok pause pause pause")
-		gone := w.goneAfter(30 * time.Millisecond)
-		if d := took(func() { a.Track(gone, "k") }); d != 30*time.Millisecond {
-			t.Errorf("with a client gone: %v", d)
-		}
-		if d := took(func() { a.Track(t.Context(), "k") }); d > 2*second {
-			t.Errorf("with three masters stopped: %v, want a stall at most", d)
-		}
-	})
-	onTimeline(t, "ok ok kill kill kill", func(t *testing.T, w *timeline) {
-		a := w.listen()
-		if d := took(func() { a.Subscribe(t.Context(), "chan") }); d > timeout {
-			t.Errorf("with three masters down: %v", d)
-		}
-	})
-}
-
-// A message that a quorum published is heard as soon as Subscribe has returned.
-func TestFirstSubscribeWaitsForAQuorum(t *testing.T) {
-	onTimeline(t, "ok@40ms ok@40ms ok@40ms ok@40ms mute", func(t *testing.T, w *timeline) {
-		a := w.listen()
-		began := time.Now()
-		a.Subscribe(t.Context(), "chan")
-		if d := time.Since(began); d != 80*time.Millisecond {
-			t.Errorf("%v, want two answers of four masters", d)
-		}
-		w.publish("free", 1, 2, 3)
-		w.elapse(0)
-		a.want(t, "chan:free")
 	})
 }
 
@@ -347,37 +215,5 @@ func TestCloseWaitsForHear(t *testing.T) {
 		w.elapse(5*second + second)
 		s.Subscribe(t.Context(), "chan")
 		w.wantListening(1, "")
-	})
-}
-
-func TestTrackedKeysOnTheMasters(t *testing.T) {
-	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		a, b, c := w.listen(), w.listen(), w.listen()
-		a.Track(t.Context(), "lock:a", "lock:b")
-		b.TrackPrefix(t.Context(), "lock:")
-		b.Track(t.Context(), "lock:a")
-		c.TrackPrefix(t.Context(), "other:")
-		for _, m := range w.masters[:3] {
-			m.Invalidate("lock:a", "unknown")
-		}
-		w.elapse(second)
-		a.want(t, "key lock:a")
-		b.want(t, "key lock:a")
-		w.masters[0].Invalidate("lock:c")
-		w.elapse(10 * time.Millisecond)
-		b.want(t, "")
-		w.elapse(10 * time.Millisecond)
-		b.want(t, "key lock:c")
-		for _, m := range w.masters {
-			m.Invalidate()
-		}
-		w.elapse(second)
-		a.want(t, "any, any")
-		b.want(t, "any, any")
-		c.want(t, "any, any")
-		b.UntrackPrefix("lock:")
-		w.masters[0].Invalidate("lock:c")
-		w.elapse(second)
-		b.want(t, "")
 	})
 }
