@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,17 @@ var settings = map[string]func(s *config.Settings, args []string){
 	},
 	"idle": func(s *config.Settings, args []string) {
 		changeConfig(s, func(c *config.Config) { c.Limits.Idle, _ = time.ParseDuration(args[0]) })
+	},
+	// limit FIELD NUMBER, or a time: of config.Limits
+	"limit": func(s *config.Settings, args []string) {
+		changeConfig(s, func(c *config.Config) {
+			number, err := strconv.ParseInt(args[1], 10, 64)
+			if err != nil {
+				lasts, _ := time.ParseDuration(args[1])
+				number = int64(lasts)
+			}
+			reflect.ValueOf(&c.Limits).Elem().FieldByName(args[0]).SetInt(number)
+		})
 	},
 	"bulk": func(s *config.Settings, args []string) {
 		changeConfig(s, func(c *config.Config) { c.Limits.Bulk, _ = strconv.ParseInt(args[0], 10, 64) })

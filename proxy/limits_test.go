@@ -120,15 +120,6 @@ func TestClientLimitAgreesWithRedis(t *testing.T) {
 	p.wantReached(t, config.LimitClients, 1)
 }
 
-func TestMultibulkLimit(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Multibulk, c.Limits.LockKeys = 1024, 1023 })
-	client := p.dial(t)
-	client.ask("*1024\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 1023), ":0\r\n")
-	client.send("*1025\r\n")
-	client.expectEnd(string(wire.ErrCount))
-	p.wantReached(t, wire.LimitMultibulk, 1)
-}
-
 // The list of a command's arguments takes more memory than their bytes.
 func TestArgumentsCountAsMemory(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Memory, c.Limits.LockKeys = 4<<20, 50_000 })
@@ -140,108 +131,6 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	p.wantReached(t, config.LimitMemory, 1)
-	_ = client.Close()
-	eventually(t, "all memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
-}
-
-// A large lock command is copied.
-func TestLargeLockCommandsCountAsMemory(t *testing.T) {
-	const value = 700 << 10
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Memory = 2 << 20 })
-	client := p.dial(t)
-	client.ask(setLock("lock:a", value), string(wire.ErrMemory))
-	client.ask(setLock("lock:a", value/4), "+OK\r\n")
-	client.ask("MULTI\r\n"+setLock("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+string(wire.ErrMemory))
-	client.ask("MULTI\r\n"+setLock("lock:b", value/4)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
-	p.wantReached(t, config.LimitMemory, 2)
-	eventually(t, "all memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
-}
-
-func setLock(key string, size int) string {
-	return "*3\r\n$3\r\nSET\r\n" + bulk(key) + bulk(strings.Repeat("x", size))
-}
-
-// What would hold up all other lock commands at the masters is refused before it is sent, with an
-// error that names the limit. The connection goes on.
-func TestLockCommandLimits(t *testing.T) {
-	p := startTestProxy(t, proxytest.StartRedis(t))
-	client := p.dial(t)
-	const most = 1 << 20
-	tooLarge := string(wire.ErrTooLarge("lock command", config.LimitLockCommand))
-	frame := len(setLock("lock:a", most)) - most
-	client.ask(setLock("lock:a", most-frame), "+OK\r\n")
-	client.ask(setLock("lock:b", most-frame+1), tooLarge)
-	client.ask(setLock("other", most), "+OK\r\n")
-	client.ask("EXISTS lock:a lock:b other\r\n", ":2\r\n")
-	client.ask("MULTI\r\n"+setLock("lock:b", most)+"EXEC\r\n", "+OK\r\n"+tooLarge+string(wire.ErrExecAbort))
-	p.wantReached(t, config.LimitLockCommand, 2)
-
-	many := func(name, key string, times int) string {
-		return fmt.Sprintf("*%d\r\n%s%s", 1+times, bulk(name), strings.Repeat(bulk(key), times))
-	}
-	client.ask(many("EXISTS", "lock:a", 1000), ":1000\r\n")
-	client.ask(many("EXISTS", "lock:a", 1001), string(wire.ErrLockKeys))
-	client.ask(many("EXISTS", "other", 1001), ":1001\r\n")
-	client.ask(fmt.Sprintf("*1003\r\n%s%s%s", bulk("EXISTS"), bulk("lock:a"), strings.Repeat(bulk("other"), 1001)), ":1002\r\n")
-	client.ask(fmt.Sprintf("*1003\r\n%s%s%s", bulk("EXISTS"), bulk("other"), strings.Repeat(bulk("lock:a"), 1001)), string(wire.ErrLockKeys))
-	p.wantReached(t, config.LimitLockKeys, 2)
-
-	get := "GET lock:none\r\n"
-	client.ask("MULTI\r\n"+strings.Repeat(get, 1000), "+OK\r\n"+strings.Repeat(wire.Queued, 1000))
-	client.ask(get+"EXEC\r\n", string(wire.ErrLockKeys)+string(wire.ErrExecAbort))
-	client.ask("MULTI\r\n"+strings.Repeat("PING\r\n", 1500), "+OK\r\n"+strings.Repeat(wire.Queued, 1500))
-	client.ask(get+"EXEC\r\n", string(wire.ErrLockKeys)+string(wire.ErrExecAbort))
-	client.ask("MULTI\r\n"+strings.Repeat("PING\r\n", 1500)+"GET none\r\nDISCARD\r\n", "+OK\r\n"+strings.Repeat(wire.Queued, 1501)+"+OK\r\n")
-	p.wantReached(t, config.LimitLockKeys, 4)
-	eventually(t, "the session has given its memory back", func() bool { return p.env.Budget.InUse() == 0 })
-}
-
-// Replies of the upstream to the proxy itself count, too.
-func TestCapturedRepliesCountAsMemory(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, func(c *testConfig) { c.Limits.Memory = 1 << 20 })
-	redis.Ask(t, "SETRANGE small 99999 x")
-	redis.Ask(t, "SETRANGE large 1999999 x")
-	client := p.dial(t)
-	client.send("MGET small lock:none\r\n")
-	if got := client.values(1); len(got) < 100_000 {
-		t.Errorf("got %.100q", got)
-	}
-	client.ask("MGET large lock:none\r\n", string(wire.ErrUpstreamReply))
-	client.ask("STRLEN large\r\n", ":2000000\r\n")
-	eventually(t, "the memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
-}
-
-func TestTransactionLimit(t *testing.T) {
-	tooLarge := string(wire.ErrTooLarge("transaction", config.LimitLockCommand))
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.LockCommand, c.Limits.Transaction = 2500, 5000 })
-	client := p.dial(t)
-	set := "*3\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n" + bulk(strings.Repeat("x", 1000))
-	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+tooLarge+string(wire.ErrExecAbort))
-	client.ask("MULTI\r\n"+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
-	small := "*2\r\n$3\r\nGET\r\n" + bulk("lock:a")
-	client.ask("MULTI\r\n"+strings.Repeat(small, 100), "+OK\r\n"+strings.Repeat(wire.Queued, 100))
-	client.ask(small+small+"DISCARD\r\n", tooLarge+wire.Queued+"+OK\r\n")
-	p.wantReached(t, config.LimitLockCommand, 2)
-	// What may be the upstream's transaction has a limit of its own.
-	held := "PUBLISH channel " + strings.Repeat("x", 2400) + "\r\n"
-	tooLarge = string(wire.ErrTooLarge("transaction", config.LimitTransaction))
-	client.ask("MULTI\r\n"+held+held+held+"DISCARD\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+tooLarge+"+OK\r\n")
-	p.wantReached(t, config.LimitTransaction, 1)
-	eventually(t, "the memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
-}
-
-func TestSubscriptionLimit(t *testing.T) {
-	masters := &fakeMasters{}
-	p := startTestProxy(t, proxytest.StartRedis(t), masters.configure, func(c *testConfig) { c.Limits.Subscriptions = 2 })
-	client := p.dial(t)
-	client.ask("SUBSCRIBE lock:a a b c\r\n", confirmed("*", "subscribe", "lock:a", 1)+confirmed("*", "subscribe", "a", 2)+
-		confirmed("*", "subscribe", "b", 3)+confirmed("*", "subscribe", "c", 4))
-	client.ask("PSUBSCRIBE x*\r\n", confirmed("*", "psubscribe", "x*", 5))
-	client.ask("SUBSCRIBE lock:b\r\nSUBSCRIBE d lock:b lock:a\r\nPSUBSCRIBE y*\r\n", string(wire.ErrSubscriptions)+string(wire.ErrSubscriptions)+string(wire.ErrSubscriptions))
-	client.ask("SUBSCRIBE lock:a\r\nUNSUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 5)+confirmed("*", "unsubscribe", "lock:a", 4))
-	client.ask("SUBSCRIBE lock:b\r\n", confirmed("*", "subscribe", "lock:b", 5))
-	p.wantReached(t, config.LimitSubscriptions, 3)
 	_ = client.Close()
 	eventually(t, "all memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
 }
@@ -290,25 +179,6 @@ func TestUnreadTimeLimit(t *testing.T) {
 	_, _ = io.WriteString(near, "PING\r\n") // and nobody reads the answer
 	eventually(t, "the client is left", func() bool { return p.sessionCount() == 0 })
 	p.wantReached(t, config.LimitUnreadTime, 1)
-}
-
-func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.Users = config.NewAccounts(config.Auth{Password: proxytest.Password}, 0)
-		c.Limits.LoginTime = 0
-	})
-	known, silent, half, talking := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
-	known.ask("AUTH "+proxytest.Password+"\r\n", "+OK\r\n")
-	half.send("*2\r\n$4\r\nAUTH\r\n$6\r\nsec")
-	talking.ask("PING\r\n", string(wire.ErrNoAuth))
-	p.change(func(s *config.Settings) { s.Limits.LoginTime = 100 * time.Millisecond })
-	silent.expectEnd("")
-	half.expectEnd("")
-	talking.expectEnd("")
-	p.wantReached(t, config.LimitLoginTime, 3)
-	known.ask("RESET\r\n", "+RESET\r\n")
-	p.dial(t).expectEnd("") // the limit is over for who came after the RESET
-	known.ask("PING\r\n", string(wire.ErrNoAuth))
 }
 
 // A flood of connections, most of them half-open, keeps nobody who is served

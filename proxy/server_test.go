@@ -10,22 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 )
-
-func TestClientCap(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Clients = 2 })
-	first, second := p.dial(t), p.dial(t)
-	first.ask("PING\r\n", "+PONG\r\n")
-	second.ask("PING\r\n", "+PONG\r\n")
-	p.dial(t).expectEnd(string(wire.ErrClientCap))
-	_ = first.Close()
-	eventually(t, "there is room again", func() bool { return p.sessionCount() == 1 })
-	p.dial(t).ask("PING\r\n", "+PONG\r\n")
-}
 
 func TestPanicEndsOneSession(t *testing.T) {
 	redis := proxytest.StartRedis(t)
@@ -142,22 +130,6 @@ func TestDrainIsCutShort(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 	eventually(t, "the upstream is left", func() bool { return redis.Settle(t) == 1 })
-}
-
-func TestIdleClientsAreLeft(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis)
-	idle, opened, waiting, listening := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
-	opened.ask("GET a\r\n", "$-1\r\n")
-	waiting.send("BLPOP q 0\r\n")
-	listening.ask("SUBSCRIBE c\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n")
-	eventually(t, "one waits", blockedClients(t, redis, "1"))
-	p.change(func(s *config.Settings) { s.Limits.Idle = 50 * time.Millisecond })
-	idle.expectEnd("")
-	opened.expectEnd("")
-	eventually(t, "only those that wait for something are left", func() bool { return p.sessionCount() == 2 })
-	redis.Ask(t, "RPUSH q x")
-	waiting.expect("*2\r\n$1\r\nq\r\n$1\r\nx\r\n")
 }
 
 func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
