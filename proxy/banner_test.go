@@ -7,76 +7,43 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
 )
 
-func TestBannerSaysWhatToType(t *testing.T) {
-	text := banner(config.Demo(), "127.0.0.1:6380", "127.0.0.1:9380", time.Time{})
-	for _, want := range []string{
-		"listening on   127.0.0.1:6380\n", "  page           http://127.0.0.1:9380/ ", "5 embedded (quorum 3)", "DEMO: ",
-		"redis-cli -p 6380 SET lock:demo me NX PX 30000",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+// testdata/banner.txt has what a person is shown at the start, and the commands that reach the proxy.
+func TestBanner(t *testing.T) {
+	datatest.Play(t, "testdata/banner.txt", func(t *testing.T, script *datatest.Script) {
+		cfg := config.Demo()
+		for event := range script.Events {
+			what, text, _ := strings.Cut(event, ": ")
+			switch what {
+			case "file": // its lines are separated by ;
+				file := filepath.Join(t.TempDir(), "config.yaml")
+				if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "; ", "\n")), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if cfg, err = config.Load(file, config.Flags{}); err != nil {
+					t.Fatal(err)
+				}
+				cfg.Source = "FILE"
+			case "command for":
+				script.Printf("%s", clientCommand(cfg, text))
+			case "banner":
+				var newSet time.Time
+				text, until, isNew := strings.Cut(text, ", a new set until ")
+				if isNew {
+					newSet, _ = time.Parse(time.RFC3339, until)
+				}
+				listen, page, _ := strings.Cut(text, ", page ")
+				script.Printf("%s", strings.ReplaceAll(banner(cfg, listen, page, newSet), Version(), "VERSION"))
+			default:
+				t.Fatal(event)
+			}
 		}
-	}
-	cfg := config.Demo()
-	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
-	cfg.Masters = config.Masters{Servers: make([]endpoint.Endpoint, 3)}
-	cfg.Admin = ""
-	cfg.Auth.Password = "hunter2"
-	text = banner(cfg, "unix:/run/s", "", time.Time{})
-	for _, unwanted := range []string{"DEMO", "toys", "http://", "hunter2", "embedded", "to the upstream"} {
-		if strings.Contains(text, unwanted) {
-			t.Errorf("%q in\n%s", unwanted, text)
-		}
-	}
-	const notice = "new set of masters: locks can be granted from 2026-11-21T12:00:30Z; start once with -new if no lock can be held on them yet\n"
-	if strings.Contains(text, "new set") || !strings.Contains(banner(cfg, "unix:/run/s", "", time.Date(2026, 11, 21, 12, 0, 30, 0, time.UTC)), notice) {
-		t.Errorf("a new set is not told of: %s", text)
-	}
-	if !strings.Contains(text, "redis-cli -s /run/s -a PASSWORD SET") {
-		t.Errorf("the command is wrong in\n%s", text)
-	}
-}
-
-func TestBannerNamesAPageThatOpens(t *testing.T) {
-	if text := banner(config.Demo(), "127.0.0.1:6380", "[::]:9380", time.Time{}); !strings.Contains(text, "http://localhost:9380/ ") {
-		t.Errorf("no address to open in\n%s", text)
-	}
-}
-
-func TestClientCommand(t *testing.T) {
-	for listen, want := range map[string]string{
-		"0.0.0.0:1":                     "redis-cli -p 1",
-		"[::]:1":                        "redis-cli -p 1",
-		"10.0.0.1:1":                    "redis-cli -h 10.0.0.1 -p 1",
-		"127.0.0.1:1":                   "redis-cli -p 1",
-		"unix:/run/a.so":                "redis-cli -s /run/a.so",
-		"127.0.0.1:1, 10.0.0.1:2 (TLS)": "redis-cli -p 1",
-		"10.0.0.1:2 (TLS)":              "redis-cli --tls -h 10.0.0.1 -p 2",
-	} {
-		if got := clientCommand(config.Demo(), listen); got != want {
-			t.Errorf("%s: %s", listen, got)
-		}
-	}
-}
-
-// The banner shows no password.
-func TestBannerShowsNoSecrets(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("upstream: redis://u:hunter2@a\nmasters: [redis://u:hunter2@b]\nauth: {password: hunter2}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.Load(file, config.Flags{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := banner(cfg, "127.0.0.1:1", "", time.Time{}); strings.Contains(text, "hunter2") {
-		t.Errorf("the password is shown:\n%s", text)
-	}
+	})
 }
 
 // A person hears of a new set also between its begin and the moment when its quarantines are known.

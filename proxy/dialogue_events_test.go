@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"redlock-proxy/integration/datatest"
@@ -118,7 +119,14 @@ func (s *stage) start(event string) {
 	} else if server == nil {
 		layer.Program(s.t, "redis-server", "redis-server")
 	}
-	s.p = startTestProxy(s.t, server, s.masters.configure, func(c *testConfig) {
+	start := startTestProxy
+	if strings.Contains(setup, overTLS) {
+		start = func(t *testing.T, redis *proxytest.Redis, configure ...func(*testConfig)) *testProxy {
+			s.tls = startOverTLS(t, redis, "no", configure...)
+			return s.tls.testProxy
+		}
+	}
+	s.p = start(s.t, server, s.masters.configure, func(c *testConfig) {
 		c.log = newTextLog(&s.log)
 		c.UpstreamAnswers = s.answers.Load
 		s.found = c.Unruled
@@ -144,7 +152,7 @@ func (s *stage) start(event string) {
 				c.Router = c.Router.WithTable(table)
 			case settings[words[0]] != nil:
 				settings[words[0]](&c.Settings, words[1:len(words)-1])
-			case option != "" && option != withAndWithout:
+			case option != "" && option != withAndWithout && option != overTLS:
 				s.t.Fatalf("no proxy can be set up so: %s", option)
 			}
 		}

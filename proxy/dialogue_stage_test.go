@@ -22,6 +22,7 @@ type stage struct {
 	t       *testing.T
 	redis   *proxytest.Redis // nil: there is none
 	p       *testProxy       // nil: the clients speak to Redis itself
+	tls     *tlsTest         // not nil: they come to p over TLS
 	masters fakeMasters
 	sent    recorder // what the upstream gets
 	log     proxytest.Log
@@ -76,9 +77,12 @@ func (s *stage) client(name string) *speaker {
 	c := s.clients[name]
 	if c == nil {
 		c = &speaker{name: name}
-		if s.p == nil {
+		switch {
+		case s.p == nil:
 			c.testClient = dialTest(s.t, "unix", s.redis.Socket)
-		} else {
+		case s.tls != nil:
+			c.testClient = s.tls.dialTLS(s.tls.config())
+		default:
 			c.testClient = s.p.dial(s.t)
 		}
 		s.clients[name] = c

@@ -116,6 +116,7 @@ type turn struct {
 const (
 	withoutUpstream = "upstream none"
 	withAndWithout  = "with and without upstream"
+	overTLS         = "over TLS"
 )
 
 // kinds are the proxies that the dialogue is for: those that its first line names, or all that have an upstream.
@@ -127,7 +128,7 @@ func (d dialogue) kinds() []string {
 	case strings.Contains(setup, withoutUpstream):
 		return []string{withoutUpstream}
 	}
-	return []string{"own", "shared"}
+	return []string{"own", "shared", overTLS}
 }
 
 // isPlain tells whether only one client speaks, in commands.

@@ -3,7 +3,8 @@ package proxy
 import (
 	"math/rand/v2"
 	"net"
-	"regexp"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,34 +13,16 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// incidental are the differences between any two connections to one Redis.
-var incidental = []struct {
-	pattern *regexp.Regexp
-	instead string
-}{
-	{regexp.MustCompile(`\$2\r\nid\r\n:\d+`), "$$2\r\nid\r\n:N"},
-	{regexp.MustCompile(`\+\d+\.\d+ \[\d+ [^\]]*\]`), "+TIME [WHO]"},
-}
-
-func withoutIncidentals(reply string) string {
-	for _, i := range incidental {
-		reply = i.pattern.ReplaceAllString(reply, i.instead)
-	}
-	return reply
-}
-
-// countValues counts the whole top-level values in an answer.
-func countValues(answer string) (n int) {
-	var scanner resp.Scanner
+// shown are the whole values of an answer, as dialogues have them.
+func shown(answer string) (lines []string) {
 	for rest := []byte(answer); len(rest) > 0; {
-		used, done, err := scanner.Scan(rest)
-		if err != nil || !done {
-			return n
+		var line string
+		if line, rest = proxytest.Show(rest); line == "" {
+			break
 		}
-		n++
-		rest = rest[used:]
+		lines = append(lines, proxytest.Mask(line))
 	}
-	return n
+	return lines
 }
 
 // values reads that many top-level values, or what comes until patience ends.
@@ -93,33 +76,37 @@ func awaitNoSubscriber(t *testing.T, redis *proxytest.Redis) {
 	}
 }
 
-// programs are pieces of which random ones are made. Lock keys behave as plain
-// ones do, so a program that mixes them must read as on one Redis.
-var programs = []string{
-	"GET a\r\n", "SET a 1\r\n", "DEL a\r\n", "INCR a\r\n", "LRANGE a 0 -1\r\n", "PING\r\n", "ECHO text\r\n", "NOSUCH\r\n", "GET\r\n", "SELECT 0\r\n",
-	"SET lock:a 1 NX\r\n", "GET lock:a\r\n", "DEL lock:a\r\n", "SET lock:b 2 NX\r\n", "GET lock:b\r\n",
-	"DEL a lock:a b lock:b\r\n", "MGET a lock:a lock:b b lock:a\r\n", "EXISTS lock:a a a\r\n", "TOUCH b lock:b\r\n",
-	"MULTI\r\nSET a 1\r\nGET a\r\nEXEC\r\n", "MULTI\r\nPING\r\nSET lock:a 3 NX\r\nGET lock:a\r\nEXEC\r\n", "MULTI\r\nDEL lock:a\r\nDISCARD\r\n", "MULTI\r\nEXEC\r\n", "MULTI\r\nGET\r\nGET lock:a\r\nEXEC\r\n",
-	"WATCH a\r\nGET a\r\nMULTI\r\nSET a 5\r\nEXEC\r\n", "WATCH lock:a\r\nGET lock:a\r\nMULTI\r\nDEL lock:a\r\nEXEC\r\n", "WATCH lock:a\r\nUNWATCH\r\n",
-	"CLIENT REPLY OFF\r\nGET lock:a\r\nGET a\r\nSET lock:a 9 NX\r\nCLIENT REPLY ON\r\n", "CLIENT REPLY SKIP\r\nGET lock:a\r\n", "CLIENT REPLY SKIP\r\nGET a\r\n",
-	"SUBSCRIBE c\r\nGET lock:a\r\nUNSUBSCRIBE\r\n", "SUBSCRIBE c d\r\nPSUBSCRIBE p\r\nGET a\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\n",
-	"HELLO 3\r\n", "HELLO 2\r\n", "RESET\r\n", "CLIENT SETNAME x\r\n", "CLIENT GETNAME\r\n", "EVAL \"return {1,{2,'x'}}\" 0\r\n",
-	"*2\r\n$4\r\nECHO\r\n$5000\r\n" + strings.Repeat("0123456789", 500) + "\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$8\r\n\r\n$-1\r\n:\r\n", "GET b\r\n", "\r\n", "*0\r\n",
+// programs are the pieces of testdata/programs.txt.
+func programs(t *testing.T) (pieces []string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/programs.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if raw, isRaw := strings.CutPrefix(line, "raw: "); isRaw {
+			pieces = append(pieces, proxytest.Unquote(raw))
+		} else if line[0] != '#' {
+			pieces = append(pieces, strings.ReplaceAll(line, " | ", "\r\n")+"\r\n")
+		}
+	}
+	return pieces
 }
 
 func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
-	redis := proxytest.StartRedis(t)
+	redis, pieces := proxytest.StartRedis(t), programs(t)
 	for seed := range uint64(150) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var program strings.Builder
 		for range 1 + random.IntN(30) {
-			program.WriteString(programs[random.IntN(len(programs))])
+			program.WriteString(pieces[random.IntN(len(pieces))])
 		}
 		text := program.String()
 		redis.Ask(t, "FLUSHALL")
 		direct := dialTest(t, "unix", redis.Socket)
 		go func() { _, _ = direct.Write([]byte(text + "ECHO end\r\nECHO END\r\n")) }()
-		want := withoutIncidentals(strings.TrimSuffix(direct.upTo(bulk("END")), bulk("end"))) // which may be left out
+		want := shown(strings.TrimSuffix(direct.upTo(bulk("END")), bulk("end"))) // which may be left out
 		_ = direct.Close()
 		redis.Ask(t, "FLUSHALL")
 		p := startTestProxy(t, redis, []func(*testConfig){func(*testConfig) {}, sharing}[seed%2])
@@ -133,9 +120,9 @@ func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
 				rest = rest[n:]
 			}
 		}()
-		got := withoutIncidentals(client.values(countValues(want)))
+		got := shown(client.values(len(want)))
 		_ = near.Close()
-		if got != want {
+		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %.2000q\n one Redis answers %.2000q\n the proxy         %.2000q", seed, text, want, got)
 		}
 	}

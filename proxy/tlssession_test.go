@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"redlock-proxy/integration/testca"
-	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/proxytest"
@@ -64,54 +63,6 @@ func (p *tlsTest) dialTLS(config *tls.Config) *testClient {
 	}
 	p.t.Cleanup(func() { _ = conn.Close() })
 	return &testClient{conn, p.t}
-}
-
-// All that a session does with its socket works over TLS: pipelines, reads that
-// are interrupted and go on, a client that half-closes, one that leaves.
-func TestSessionsOverTLS(t *testing.T) {
-	redis := proxytest.StartRedis(t)
-	p := startOverTLS(t, redis, "no")
-	client := p.dialTLS(p.config())
-	client.ask("SET lock:a 1 NX\r\nSET app 2\r\nGET lock:a\r\nGET app\r\n", "+OK\r\n+OK\r\n$1\r\n1\r\n$1\r\n2\r\n")
-
-	// The watch reads while the session waits, and is interrupted.
-	client.send("GET lock:slow\r\nGET app\r\n")
-	<-p.locks.entered
-	client.send("GET app\r\nGET")
-	eventually(t, "what the client sends is read ahead", func() bool { return p.env.Budget.InUse() > 0 })
-	close(p.locks.released)
-	client.expect("+OK\r\n$1\r\n2\r\n$1\r\n2\r\n")
-	client.ask(" app\r\n", "$1\r\n2\r\n")
-
-	// Long values in both directions, and a wake in the middle of a record.
-	long := strings.Repeat("x", 3<<20)
-	client.send("*3\r\n$3\r\nSET\r\n$4\r\nlong\r\n$3145728\r\n" + long[:1<<20])
-	for _, s := range p.clients.All() {
-		s.Inspect(&config.Limits{}) // wakes it, for it sits on a large buffer
-	}
-	client.send(long[1<<20:] + "\r\n")
-	client.expect("+OK\r\n")
-	client.ask("GET long\r\n", "$3145728\r\n"+long+"\r\n")
-
-	client.send("GET app\r\nBLPOP nothing 1\r\n")
-	client.halfClose()
-	client.expectEnd("$1\r\n2\r\n")
-
-	leaver := p.dialTLS(p.config())
-	leaver.ask("GET lock:a\r\n", "$1\r\n1\r\n")
-	eventually(t, "the first client's session ends", func() bool { return p.sessionCount() == 1 })
-	_ = leaver.Close()
-	eventually(t, "the last session ends", func() bool { return p.sessionCount() == 0 })
-}
-
-// A lock command whose client leaves is given up, over TLS too.
-func TestALeavingClientIsSeenOverTLS(t *testing.T) {
-	p := startOverTLS(t, nil, "no")
-	client := p.dialTLS(p.config())
-	client.send("GET lock:slow\r\n")
-	<-p.locks.entered
-	_ = client.Close()
-	<-p.locks.left
 }
 
 func TestClientCertificates(t *testing.T) {

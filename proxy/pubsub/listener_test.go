@@ -65,12 +65,6 @@ func (x *fixture) peek(_ context.Context, _ int, key string) []byte {
 	return fmt.Appendf(nil, "$%d\r\n%s\r\n", len(value), value)
 }
 
-func (x *fixture) put(key, value string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.values[key] = value
-}
-
 // listen makes a Listener of a session whose client sends nothing.
 func listen(t *testing.T) *fixture {
 	meter, err := events.NewMetrics(prometheus.NewRegistry(), events.Names{Build: []string{"", "", ""}})
@@ -162,40 +156,6 @@ func (x *fixture) subscribe(channel string) {
 	x.confirm(true, channel)
 }
 
-// A message reaches a client only between the confirmations of SUBSCRIBE and
-// UNSUBSCRIBE.
-func TestMessagesComeBetweenConfirmations(t *testing.T) {
-	x := listen(t)
-	for range 2 {
-		x.l.Subscribe(t.Context(), wire.FamilyChannel, []string{"a"})
-	}
-	if len(x.source.asked) != 1 {
-		t.Error("the masters must be asked exactly once")
-	}
-	x.publish("a", "before the confirmation")
-	x.confirm(true, "a")
-	x.publish("b", "of another channel")
-	x.publish("a", "1")
-	x.expect("message", "a", "1")
-	x.confirm(false, "a")
-	x.publish("a", "after the end")
-	if !x.l.Unsubscribe() || x.l.Len() > 0 || x.source.asked[len(x.source.asked)-1] != "-a" {
-		t.Errorf("the masters were asked %q", x.source.asked)
-	}
-	x.subscribe("b")
-	x.publish("b", "2")
-	x.expect("message", "b", "2")
-}
-
-func TestGapEndsTheSession(t *testing.T) {
-	x := listen(t)
-	x.subscribe("a")
-	x.publish("a", "1")
-	x.source.onEvent(redlock.Event{Kind: redlock.EventGap})
-	x.expect("message", "a", "1")
-	x.awaitEnd(session.MissedMessages)
-}
-
 // A log that takes its time holds up nobody who writes to the client.
 func TestTheEndIsLoggedWithoutTheWriteLock(t *testing.T) {
 	for why, event := range map[session.Reason]redlock.Event{
@@ -246,19 +206,6 @@ func (c *lockChecker) Write(p []byte) (int, error) {
 		c.out.Unlock()
 	}
 	return len(p), nil
-}
-
-func TestClientThatDoesNotReadIsLeft(t *testing.T) {
-	x := listen(t)
-	x.subscribe("a")
-	for range 20 {
-		x.publish("a", strings.Repeat("x", 100_000))
-	}
-	if !x.session.HasEnded(session.Overflow) {
-		t.Error("the session has not ended")
-	}
-	x.publish("a", "more") // must be dropped
-	x.client = nil
 }
 
 // What waits for a client is charged until the client has taken it.
@@ -338,61 +285,4 @@ func (x *fixture) begin(reads bool, name string, args ...string) {
 	}
 	call.Route = router.Route(0, call.Args)
 	x.l.Begin(x.t.Context(), []lock.Command{call}, reads)
-}
-
-func (x *fixture) change(key string) {
-	x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
-}
-
-// A client gets one invalidation for a key that it has read, behind the reply to its
-// command.
-func TestTrackedKeys(t *testing.T) {
-	x := listen(t)
-	x.l.Track(t.Context(), &Mode{})
-	x.begin(true, "GET", "lock:a")
-	x.change("lock:a") // before the reply is written
-	x.l.Replied([]byte("$1\r\nx\r\n"))
-	x.expect("invalidate", "lock:a")
-	x.change("lock:a")
-	x.change("lock:b")
-	x.begin(true, "GET", "lock:b")
-	x.l.Replied(nil)
-	x.change("lock:b")
-	x.expect("invalidate", "lock:b")
-	x.l.Track(t.Context(), nil)
-}
-
-func TestTrackedKeysAreBounded(t *testing.T) {
-	x := listen(t)
-	x.l.Track(t.Context(), &Mode{})
-	go func() { _, _ = io.Copy(io.Discard, x.client) }()
-	for i := range MaxTrackedKeys + 5 {
-		x.begin(true, "GET", fmt.Sprint("lock:", i))
-		x.l.Replied(nil)
-	}
-	x.l.out.Lock()
-	defer x.l.out.Unlock()
-	if n := len(x.l.tracked.keys); n != MaxTrackedKeys {
-		t.Errorf("%d keys are kept", n)
-	}
-}
-
-// With NOLOOP a client gets no invalidation while a key holds a value that the client
-// stored itself.
-func TestOwnChangesAreKeptBack(t *testing.T) {
-	x := listen(t)
-	x.l.Track(t.Context(), &Mode{NoLoop: true})
-	x.begin(true, "GET", "lock:a")
-	x.l.Replied(nil)
-	x.put("lock:a", "my-own-token-0001")
-	x.begin(false, "SET", "lock:a", "my-own-token-0001", "NX")
-	x.l.Replied([]byte(wire.OK))
-	x.change("lock:a")
-	x.l.checks.Wait()
-	x.subscribe("c")
-	x.publish("c", "after the first change")
-	x.expect("message", "c", "after the first change")
-	x.put("lock:a", "somebody-else-0001")
-	x.change("lock:a")
-	x.expect("invalidate", "lock:a")
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -70,20 +69,6 @@ func (e *echo) serve(task *loop.Task) (rests bool) {
 	return false
 }
 
-// A starter serves a client and returns the client's end of the connection.
-type starter func(t *testing.T, log io.Writer) (*echo, net.Conn)
-
-// onBoth runs a test with a client whose socket the kernel polls, and with one whose bytes are pumped.
-func onBoth(t *testing.T, test func(t *testing.T, start starter)) {
-	t.Run("polled", func(t *testing.T) { test(t, start) })
-	t.Run("pumped", func(t *testing.T) {
-		test(t, func(t *testing.T, log io.Writer) (*echo, net.Conn) {
-			near, far := net.Pipe()
-			return serve(t, log, near, far), far
-		})
-	})
-}
-
 // start serves a client over TCP.
 func start(t *testing.T, log io.Writer) (*echo, net.Conn) {
 	t.Helper()
@@ -123,45 +108,6 @@ func ask(t *testing.T, client net.Conn, request, want string) {
 	}
 }
 
-// A handler needs nothing but the exported surface to answer in order.
-func TestPipelineIsAnsweredInOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, start starter) {
-		_, client := start(t, io.Discard)
-		ask(t, client, "A 1\r\n*2\r\n$1\r\nB\r\n$1\r\n2\r\nC 3\r\n", "+1\r\n+2\r\n+3\r\n")
-	})
-}
-
-// A command that leaves the loop, and one after it, are answered in order, too. Bytes that
-// the client sends meanwhile are read ahead.
-func TestBusyInPipeline(t *testing.T) {
-	onBoth(t, func(t *testing.T, start starter) {
-		_, client := start(t, io.Discard)
-		ask(t, client, strings.Repeat("BUSY 1\r\nA 2\r\n", 100), strings.Repeat("+1\r\n+2\r\n", 100))
-	})
-}
-
-// Commands of any length come whole, however the stream is cut.
-func TestLongCommands(t *testing.T) {
-	onBoth(t, func(t *testing.T, start starter) {
-		_, client := start(t, io.Discard)
-		for _, length := range []int{1, SmallBuffer - 30, SmallBuffer, 20_000, LargeBuffer, 300_000} {
-			text := strings.Repeat("x", length)
-			ask(t, client, fmt.Sprintf("*2\r\n$4\r\nBUSY\r\n$%d\r\n%s\r\nA 2\r\n", length, text), "+"+text+"\r\n+2\r\n")
-		}
-	})
-}
-
-// A client that sends all and half-closes gets every reply.
-func TestHalfClosedClientGetsItsReplies(t *testing.T) {
-	_, client := start(t, io.Discard)
-	_, _ = io.WriteString(client, strings.Repeat("BUSY 1\r\nA 2\r\n", 10_000))
-	_ = client.(*net.TCPConn).CloseWrite()
-	_ = client.SetDeadline(time.Now().Add(time.Minute))
-	if got, err := io.ReadAll(client); err != nil || len(got) != 80_000 {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-}
-
 // A panic while the session writes gives the writing side back, for who waits for it.
 func TestAPanicWhileWritingGivesTheWriterBack(t *testing.T) {
 	s, client := start(t, io.Discard)
@@ -176,26 +122,6 @@ func TestAPanicWhileWritingGivesTheWriterBack(t *testing.T) {
 	free := make(chan struct{})
 	s.Env.Loop.Do(func() { s.out.Lock(); close(free) })
 	<-free // nobody holds it
-}
-
-// A client that does not read is noticed, and its session then ends at once.
-func TestUnreadReplies(t *testing.T) {
-	s, client := start(t, io.Discard)
-	text := fmt.Sprintf("*2\r\n$1\r\nA\r\n$30000\r\n%s\r\n", strings.Repeat("x", 30_000))
-	go func() {
-		for {
-			if _, err := io.WriteString(client, text); err != nil {
-				return
-			}
-		}
-	}()
-	limits := config.Limits{UnreadTime: 100 * time.Millisecond}
-	for deadline := time.Now().Add(time.Minute); !s.HasEnded(Unread); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it is not noticed")
-		}
-		s.Inspect(&limits, false, false)
-	}
 }
 
 // Each reason is logged once, and none hides another.
