@@ -161,8 +161,8 @@ func (s *stage) start(event string) {
 				if s.isAway.Load() {
 					return nil, errors.New("it is away")
 				}
-				if s.scripted != nil {
-					return s.scripted()
+				if address := s.scripted.Load(); address != nil {
+					return net.Dial("tcp", *address)
 				}
 				return dial(ctx)
 			}
@@ -181,8 +181,9 @@ func (s *stage) reload(what string) {
 	})
 }
 
-// scriptedUpstream lets each connection in with the first text, answers what comes then with the second, and closes it.
-func (s *stage) scriptedUpstream(texts []string) (dial func() (net.Conn, error)) {
+// scriptUpstream starts an upstream that lets each connection in with the first text, answers what comes then with the
+// second, and closes it.
+func (s *stage) scriptUpstream(texts []string) {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -202,7 +203,8 @@ func (s *stage) scriptedUpstream(texts []string) (dial func() (net.Conn, error))
 			_ = conn.Close()
 		}
 	}()
-	return func() (net.Conn, error) { return net.Dial("tcp", listener.Addr().String()) }
+	address := listener.Addr().String()
+	s.scripted.Store(&address)
 }
 
 // askServer is somebody else's command at the upstream.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ type stage struct {
 	log     proxytest.Log
 	found   *unruled.Watch
 	upstreamGate
-	scripted func() (net.Conn, error) // dials an upstream that is no Redis; may be nil
+	scripted atomic.Pointer[string] // the address of an upstream that is no Redis; nil: there is none
 	clients  map[string]*speaker
 	tellsIDs bool // the client that spoke last has asked for ids
 
@@ -127,7 +128,7 @@ func (s *stage) do(turn turn) (lines []string) {
 	case name == "unnoticed reload": // a client logged in a moment before
 		s.reload(what)
 	case name == "upstream is":
-		s.scripted = s.scriptedUpstream(strings.Split(what, " then "))
+		s.scriptUpstream(strings.Split(what, " then "))
 	case isSaid && !strings.Contains(name, " "):
 		s.say(name, what, isRaw)
 		if isLast {

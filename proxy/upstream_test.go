@@ -56,7 +56,4 @@ func TestFullDuplex(t *testing.T) {
 	}
 	client.send("GET lock:none\r\n")
 	client.expect(strings.Repeat(bulk(value), commands) + "$-1\r\n")
-	large := strings.Repeat("0123456789", 1_000_000)
-	client.send("*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n" + bulk(large) + "GET big\r\nGET lock:none\r\nGET big\r\n")
-	client.expect("+OK\r\n" + bulk(large) + "$-1\r\n" + bulk(large))
 }

@@ -67,26 +67,3 @@ func TestTransactionsAreBounded(t *testing.T) {
 		}
 	}
 }
-
-// The SELECTs of a transaction count only if EXEC's reply has OK in their places.
-func TestDatabaseAfterTransaction(t *testing.T) {
-	client := multiClient{multi: multi{state: atUpstream}}
-	for _, text := range []string{"PING", "SELECT 3", "SELECT 99", "SELECT x"} {
-		client.says(text)
-	}
-	if db := client.database(7); db != 99 {
-		t.Errorf("the next command is in database %d", db)
-	}
-	replies := func(texts ...string) (list [][]byte) {
-		for _, text := range texts {
-			list = append(list, []byte(text))
-		}
-		return list
-	}
-	if db := databaseAfter(client.selects, 7, replies("+PONG", "+OK", "-ERR DB index is out of range", "-ERR")); db != 3 {
-		t.Errorf("database %d after EXEC", db)
-	}
-	if db := databaseAfter(client.selects, 7, nil); db != 7 {
-		t.Errorf("database %d after an EXEC without replies", db)
-	}
-}

@@ -1,42 +1,13 @@
 package proxytest
 
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed keys.txt
+var keys string
+
 // KeyExamples holds examples of the commands whose keys do not follow from the number
-// of arguments alone.
-var KeyExamples = []string{
-	"BLMPOP 0 2 a b LEFT COUNT 3",
-	"BZMPOP 0 2 a b MIN",
-	"EVAL script 0",
-	"EVAL script 0 argument",
-	"EVAL script 2 a b argument",
-	"EVALSHA sha 1 a",
-	"EVALSHA_RO sha 1 a x y",
-	"EVAL_RO script 3 a b c",
-	"FCALL function 1 a",
-	"FCALL_RO function 2 a b x",
-	"GEORADIUS a 1 2 3 km WITHDIST",
-	"GEORADIUS a 1 2 3 km STORE b",
-	"GEORADIUS a 1 2 3 km COUNT 1 storedist b STORE c",
-	"GEORADIUSBYMEMBER a STORE 3 km ASC STOREDIST b",
-	"LMPOP 2 a b LEFT",
-	"MIGRATE host 1 a 0 5",
-	"MIGRATE host 1 a 0 5 COPY",
-	"MIGRATE host 1  0 5 COPY REPLACE AUTH KEYS keys a b c",
-	"MIGRATE host 1  0 5 AUTH2 keys keys KEYS a b",
-	"MIGRATE host 1 a 0 5 KEYS b c",
-	"SINTERCARD 2 a b LIMIT 1",
-	"SORT a",
-	"SORT a BY STORE LIMIT 1 STORE GET STORE STORE b DESC STORE c",
-	"SORT a LIMIT 0 10 ASC store b",
-	"SORT_RO a BY x_* LIMIT 0 1 GET STORE ASC",
-	"XREAD COUNT 1 BLOCK 5 STREAMS a b 0 0",
-	"XREAD STREAMS streams 0",
-	"XREADGROUP GROUP streams STREAMS COUNT 1 streams a b c > > >",
-	"ZDIFF 2 a b WITHSCORES",
-	"ZDIFFSTORE a 2 b c",
-	"ZINTER 1 a",
-	"ZINTERCARD 2 a b LIMIT 1",
-	"ZINTERSTORE a 2 b c WEIGHTS 1 2",
-	"ZMPOP 1 a MAX",
-	"ZUNION 2 a b AGGREGATE MAX",
-	"ZUNIONSTORE a 3 b c d",
-}
+// of arguments alone: the lines of keys.txt.
+var KeyExamples = strings.Split(strings.TrimSuffix(keys, "\n"), "\n")
