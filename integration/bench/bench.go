@@ -13,7 +13,7 @@ import (
 // A section measures one thing and adds its rows to the table. It panics with a failure if it cannot go on.
 type section struct {
 	name string
-	run  func(ctx context.Context, b *bench)
+	run  func(b *bench)
 }
 
 // A failure ends a section. Only the section's own goroutine may panic with it, by check or must.
@@ -30,9 +30,8 @@ func must[T any](result T, err error) T {
 	return result
 }
 
-// try runs a section, and returns why it failed.
-func (s section) try(ctx context.Context, b *bench) (err error) {
-	defer b.endSection()
+// attempt returns why what it runs failed.
+func attempt(run func()) (err error) {
 	defer func() {
 		switch over := recover().(type) {
 		case nil:
@@ -42,9 +41,12 @@ func (s section) try(ctx context.Context, b *bench) (err error) {
 			panic(over)
 		}
 	}()
-	s.run(ctx, b)
+	run()
 	return nil
 }
+
+// running ends when the run is interrupted.
+var running = context.Background()
 
 // bench is one run of the command.
 type bench struct {
@@ -71,14 +73,14 @@ type bench struct {
 
 // run runs the chosen sections. If a section fails, the others still run, and its rows so
 // far stay in the table.
-func (b *bench) run(ctx context.Context, chosen *regexp.Regexp) error {
+func (b *bench) run(chosen *regexp.Regexp) error {
 	scratch, err := os.MkdirTemp("", "redlock-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
 	b.scratch = scratch
-	if b.binary, err = buildProxy(ctx, scratch, b.building...); err != nil {
+	if b.binary, err = buildProxy(scratch, b.building...); err != nil {
 		return err
 	}
 	var failures []error
@@ -88,9 +90,10 @@ func (b *bench) run(ctx context.Context, chosen *regexp.Regexp) error {
 		}
 		b.section = s.name
 		began := time.Now()
-		err := s.try(ctx, b)
-		if ctx.Err() != nil {
-			return errors.Join(append(failures, ctx.Err())...)
+		err := attempt(func() { s.run(b) })
+		b.endSection()
+		if running.Err() != nil {
+			return errors.Join(append(failures, running.Err())...)
 		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", s.name, err))
@@ -115,10 +118,10 @@ func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format
 // figures are the results of one measurement, by name.
 type figures map[string]float64
 
-// A contestant is one of the things that a section compares.
+// A contestant is one of the things that a section compares. It may panic with a failure.
 type contestant struct {
 	name    string
-	measure func(ctx context.Context, length time.Duration) (figures, error)
+	measure func(length time.Duration) figures
 }
 
 // results are the figures of each contestant, one set for each round.
@@ -126,25 +129,28 @@ type results map[string][]figures
 
 // alternate lets the contestants take turns. Each round begins with another contestant, so
 // that none always follows the same one.
-func (b *bench) alternate(ctx context.Context, contestants ...contestant) (results, error) {
+func (b *bench) alternate(contestants ...contestant) results {
+	measure := func(c contestant, length time.Duration) (measured figures, err error) {
+		if err = attempt(func() { measured = c.measure(length) }); err != nil {
+			err = fmt.Errorf("%s: %w", c.name, err)
+		}
+		return measured, err
+	}
 	for _, c := range contestants { // a warm-up: it makes connections and fills caches
-		if _, err := c.measure(ctx, b.length/5); err != nil && !errors.Is(err, errNoTurn) {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
+		if _, err := measure(c, b.length/5); !errors.Is(err, errNoTurn) {
+			check(err)
 		}
 	}
 	all := results{}
 	for round := range b.rounds {
 		for i := range contestants {
 			c := contestants[(i+round)%len(contestants)]
-			measured, err := c.measure(ctx, b.length)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.name, err)
-			}
+			measured := must(measure(c, b.length))
 			b.say("%s, round %d, %s: %v", b.section, round+1, c.name, measured)
 			all[c.name] = append(all[c.name], measured)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // of returns one figure of one contestant.
@@ -159,4 +165,10 @@ func (r results) of(contestant, figure string) spread {
 // ratio divides a figure of one contestant by the same figure of another, round by round.
 func (r results) ratio(figure, contestant, to string) spread {
 	return r.of(contestant, figure).over(r.of(to, figure))
+}
+
+// compare adds a row with the ratio of one contestant's figure to another's.
+func (b *bench) compare(all results, figure, unit, contestant, to, what string, wanted bar) {
+	b.report(fmt.Sprintf("%s: %s / %s", what, contestant, to), all.ratio(figure, contestant, to), "x", wanted,
+		medians(unit, all.of(contestant, figure), all.of(to, figure))+all.failures(contestant, to))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,7 @@ import (
 )
 
 // startEtcdService starts three members of an etcd with its default timeouts.
-func startEtcdService(ctx context.Context, b *bench) *runningService {
+func startEtcdService(b *bench) *runningService {
 	const members = 3
 	var clientURLs, peerURLs, cluster []string
 	for i := range members {
@@ -38,14 +37,14 @@ func startEtcdService(ctx context.Context, b *bench) *runningService {
 	}
 	leader := -1
 	for i, server := range servers {
-		untilServing(ctx, server, func(ctx context.Context) error {
+		b.until(server, "has a leader", func() error {
 			var status struct {
 				Header struct {
 					Member string `json:"member_id"`
 				}
 				Leader string
 			}
-			err := postEtcd(ctx, clientURLs[i]+"/v3/maintenance/status", struct{}{}, &status)
+			err := postEtcd(clientURLs[i]+"/v3/maintenance/status", struct{}{}, &status)
 			if err == nil && (status.Leader == "" || status.Leader == "0") {
 				err = fmt.Errorf("there is no leader")
 			}
@@ -62,7 +61,7 @@ func startEtcdService(ctx context.Context, b *bench) *runningService {
 	for i := range gapClients {
 		client := &etcdLocks{urls: clientURLs, at: i}
 		var lease struct{ ID string }
-		check(client.post(ctx, "/v3/lease/grant", map[string]any{"TTL": int(lockTTL.Seconds())}, &lease))
+		check(client.post("/v3/lease/grant", map[string]any{"TTL": int(lockTTL.Seconds())}, &lease))
 		client.lease = lease.ID
 		s.clients = append(s.clients, client)
 	}
@@ -77,21 +76,21 @@ type etcdLocks struct {
 	lease string
 }
 
-func (e *etcdLocks) acquire(ctx context.Context, key string) (bool, error) {
+func (e *etcdLocks) acquire(key string) (bool, error) {
 	name := base64.StdEncoding.EncodeToString([]byte(key))
 	absent := []map[string]any{{"key": name, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}}
 	put := []map[string]any{{"requestPut": map[string]string{"key": name, "value": name, "lease": e.lease}}}
 	var answer struct{ Succeeded bool }
-	err := e.post(ctx, "/v3/kv/txn", map[string]any{"compare": absent, "success": put}, &answer)
+	err := e.post("/v3/kv/txn", map[string]any{"compare": absent, "success": put}, &answer)
 	return answer.Succeeded, err
 }
 
-func (e *etcdLocks) release(ctx context.Context, key string) error {
-	return e.post(ctx, "/v3/kv/deleterange", map[string]string{"key": base64.StdEncoding.EncodeToString([]byte(key))}, nil)
+func (e *etcdLocks) release(key string) error {
+	return e.post("/v3/kv/deleterange", map[string]string{"key": base64.StdEncoding.EncodeToString([]byte(key))}, &struct{}{})
 }
 
-func (e *etcdLocks) post(ctx context.Context, path string, question, answer any) error {
-	err := postEtcd(ctx, e.urls[e.at%len(e.urls)]+path, question, answer)
+func (e *etcdLocks) post(path string, question, answer any) error {
+	err := postEtcd(e.urls[e.at%len(e.urls)]+path, question, answer)
 	if err != nil {
 		e.at++
 	}
@@ -100,27 +99,19 @@ func (e *etcdLocks) post(ctx context.Context, path string, question, answer any)
 
 // postEtcd gives etcd a second. A member whose leader has died keeps questions for longer, and
 // the next try may come after the election.
-func postEtcd(ctx context.Context, url string, question, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
+func postEtcd(url string, question, answer any) error {
 	text, err := json.Marshal(question)
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	reply, err := http.DefaultClient.Do(request)
+	client := http.Client{Timeout: time.Second}
+	reply, err := client.Post(url, "application/json", bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s", url, reply.Status)
-	}
-	if answer == nil {
-		answer = &struct{}{}
 	}
 	return json.NewDecoder(reply.Body).Decode(answer)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
@@ -28,8 +27,8 @@ type leanClient struct {
 	token  string
 }
 
-func dialLean(ctx context.Context, addr string) (*leanClient, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+func dialLean(addr string) (*leanClient, error) {
+	conn, err := new(net.Dialer).DialContext(running, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +135,7 @@ var tokens atomic.Int64
 func nextToken() string { return fmt.Sprintf("token-%018d", tokens.Add(1)) }
 
 // acquire implements lockClient.
-func (c *leanClient) acquire(_ context.Context, key string) (bool, error) {
+func (c *leanClient) acquire(key string) (bool, error) {
 	c.token = nextToken()
 	reply, err := c.do("SET", key, c.token, "NX", "PX", ttlText)
 	return string(reply) == "OK", err
@@ -147,7 +146,7 @@ var ttlText = strconv.FormatInt(lockTTL.Milliseconds(), 10)
 var errNotReleased = errors.New("the lock was not released: it was not held")
 
 // release implements lockClient.
-func (c *leanClient) release(_ context.Context, key string) error {
+func (c *leanClient) release(key string) error {
 	var reply []byte
 	var err error
 	if c.script == "" {

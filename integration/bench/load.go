@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,7 @@ import (
 
 // A turn is what a client does again and again. It returns the duration of the part that is
 // measured.
-type turn func(ctx context.Context) (time.Duration, error)
+type turn func() (time.Duration, error)
 
 // load is the result of clients that took turns for a while.
 type load struct {
@@ -22,15 +21,14 @@ type load struct {
 }
 
 // drive lets every client take turns, each in its own goroutine, until length is over. It
-// counts single failures. If most turns fail, it returns an error, because there is nothing
-// to measure.
-func drive(ctx context.Context, length time.Duration, clients []turn) (load, error) {
+// counts single failures. If most turns fail, there is nothing to measure.
+func drive(length time.Duration, clients []turn) load {
 	parts := make([]load, len(clients))
 	began := time.Now()
 	until := began.Add(length)
 	var wg sync.WaitGroup
 	for i, client := range clients {
-		wg.Go(func() { parts[i] = takeTurns(ctx, until, client) })
+		wg.Go(func() { parts[i] = takeTurns(until, client) })
 	}
 	wg.Wait()
 	whole := load{elapsed: time.Since(began)}
@@ -42,16 +40,14 @@ func drive(ctx context.Context, length time.Duration, clients []turn) (load, err
 		}
 	}
 	slices.Sort(whole.latencies)
-	if err := ctx.Err(); err != nil {
-		return whole, err
-	}
+	check(running.Err())
 	if whole.failed >= max(1, len(whole.latencies)) {
-		return whole, fmt.Errorf("%d turns failed and %d went well: %w", whole.failed, len(whole.latencies), whole.failure)
+		check(fmt.Errorf("%d turns failed and %d went well: %w", whole.failed, len(whole.latencies), whole.failure))
 	}
 	if len(whole.latencies) == 0 {
-		return whole, errNoTurn
+		check(errNoTurn)
 	}
-	return whole, nil
+	return whole
 }
 
 var errNoTurn = errors.New("no turn ended while there was time")
@@ -60,10 +56,10 @@ var errNoTurn = errors.New("no turn ended while there was time")
 // not count as a failure.
 var errOver = errors.New("the time is over")
 
-func takeTurns(ctx context.Context, until time.Time, client turn) load {
+func takeTurns(until time.Time, client turn) load {
 	var own load
-	for ctx.Err() == nil {
-		took, err := client(ctx)
+	for running.Err() == nil {
+		took, err := client()
 		switch {
 		case err == nil:
 			own.latencies = append(own.latencies, took)
@@ -71,7 +67,7 @@ func takeTurns(ctx context.Context, until time.Time, client turn) load {
 			if own.failed++; own.failure == nil {
 				own.failure = err
 			}
-			rest(ctx, time.Millisecond) // no tight loop if the server is gone
+			rest(time.Millisecond) // no tight loop if the server is gone
 		}
 		if time.Now().After(until) {
 			break
@@ -80,12 +76,12 @@ func takeTurns(ctx context.Context, until time.Time, client turn) load {
 	return own
 }
 
-// rest waits, at most until ctx ends.
-func rest(ctx context.Context, length time.Duration) {
+// rest waits, at most until the run is interrupted.
+func rest(length time.Duration) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
-	case <-ctx.Done():
+	case <-running.Done():
 	case <-timer.C:
 	}
 }
@@ -94,9 +90,9 @@ func rest(ctx context.Context, length time.Duration) {
 func paced(pause time.Duration, clients []turn) []turn {
 	slow := make([]turn, len(clients))
 	for i, client := range clients {
-		slow[i] = func(ctx context.Context) (time.Duration, error) {
-			took, err := client(ctx)
-			rest(ctx, pause)
+		slow[i] = func() (time.Duration, error) {
+			took, err := client()
+			rest(pause)
 			return took, err
 		}
 	}
@@ -124,10 +120,7 @@ func (l load) figures() figures {
 
 // driven makes a contestant from clients. Its figures are those of their load.
 func driven(name string, clients []turn) contestant {
-	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
-		made, err := drive(ctx, length, clients)
-		return made.figures(), err
-	}}
+	return contestant{name, func(length time.Duration) figures { return drive(length, clients).figures() }}
 }
 
 func clientCount(n int) string {

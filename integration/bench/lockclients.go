@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -14,15 +13,15 @@ import (
 
 // lockClient takes and releases one lock at a time. One goroutine may use it.
 type lockClient interface {
-	acquire(ctx context.Context, key string) (held bool, err error)
-	release(ctx context.Context, key string) error
+	acquire(key string) (held bool, err error)
+	release(key string) error
 }
 
 // leanClients returns n clients of the server at addr that release with script.
-func (b *bench) leanClients(ctx context.Context, addr string, n int, script string) []lockClient {
+func (b *bench) leanClients(addr string, n int, script string) []lockClient {
 	clients := make([]lockClient, n)
 	for i := range clients {
-		client := must(dialLean(ctx, addr))
+		client := must(dialLean(addr))
 		b.atEnd(client.close)
 		check(client.lockWith(script))
 		clients[i] = client
@@ -52,11 +51,11 @@ type redsyncClient struct {
 	mutex *redsync.Mutex
 }
 
-func (c *redsyncClient) acquire(ctx context.Context, key string) (bool, error) {
+func (c *redsyncClient) acquire(key string) (bool, error) {
 	if c.mutex == nil || c.mutex.Name() != key {
 		c.mutex = c.rs.NewMutex(key, redsync.WithExpiry(lockTTL), redsync.WithTries(1))
 	}
-	err := c.mutex.TryLockContext(ctx)
+	err := c.mutex.TryLockContext(running)
 	var broken *redsync.RedisError
 	if errors.As(err, &broken) {
 		return false, err
@@ -64,8 +63,8 @@ func (c *redsyncClient) acquire(ctx context.Context, key string) (bool, error) {
 	return err == nil, nil
 }
 
-func (c *redsyncClient) release(ctx context.Context, _ string) error {
-	released, err := c.mutex.UnlockContext(ctx)
+func (c *redsyncClient) release(_ string) error {
+	released, err := c.mutex.UnlockContext(running)
 	if err == nil && !released {
 		err = errNotReleased
 	}
@@ -80,8 +79,8 @@ func cycles(clients []lockClient, measured part) []turn {
 	turns := make([]turn, len(clients))
 	for i, client := range clients {
 		key, failures := fmt.Sprintf("lock:bench:%d", i), 0
-		turns[i] = func(ctx context.Context) (time.Duration, error) {
-			took, err := cycle(ctx, client, key, measured)
+		turns[i] = func() (time.Duration, error) {
+			took, err := cycle(client, key, measured)
 			if err != nil { // the lock may stay held until its TTL ends
 				failures++
 				key = fmt.Sprintf("lock:bench:%d:%d", i, failures)
@@ -100,9 +99,9 @@ const (
 	releaseOnly
 )
 
-func cycle(ctx context.Context, client lockClient, key string, measured part) (time.Duration, error) {
+func cycle(client lockClient, key string, measured part) (time.Duration, error) {
 	began := time.Now()
-	held, err := client.acquire(ctx, key)
+	held, err := client.acquire(key)
 	if err != nil {
 		return 0, err
 	}
@@ -110,7 +109,7 @@ func cycle(ctx context.Context, client lockClient, key string, measured part) (t
 		return 0, errRefused
 	}
 	acquired := time.Now()
-	if err := client.release(ctx, key); err != nil {
+	if err := client.release(key); err != nil {
 		return 0, err
 	}
 	switch measured {

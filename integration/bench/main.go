@@ -56,14 +56,15 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctx, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	var release func()
+	running, release = signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer release()
 	b := &bench{
 		rounds: *rounds, length: *length, progress: os.Stderr, building: []string{"-trimpath"},
 		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, largeValues: 300, contenders: 200, heldLocks: 100_000, masterTimeout: shippedTimeout, patience: 15 * time.Second,
 	}
 	before := loadAverage()
-	failed := b.run(ctx, chosen)
+	failed := b.run(chosen)
 	fmt.Printf("%s\n%d rounds of %v each; load average %s before, %s after\n\n",
 		machine(), b.rounds, b.length, before, loadAverage())
 	if *markdown {

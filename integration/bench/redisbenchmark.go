@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -31,79 +29,57 @@ func (r *redisBenchmark) args(requests int) []string {
 }
 
 // measure runs redis-benchmark for about length.
-func (r *redisBenchmark) measure(ctx context.Context, length time.Duration) (figures, error) {
+func (r *redisBenchmark) measure(length time.Duration) figures {
 	if r.rate == 0 {
 		r.rate = 20_000
-		if _, err := r.measure(ctx, 50*time.Millisecond); err != nil {
-			return nil, err
-		}
+		r.measure(50 * time.Millisecond)
 	}
 	requests := max(r.clients*r.pipeline, int(r.rate*length.Seconds()))
-	output, err := exec.CommandContext(ctx, "redis-benchmark", r.args(requests)...).Output()
+	output, err := exec.CommandContext(running, "redis-benchmark", r.args(requests)...).Output()
 	if err != nil {
-		return nil, fmt.Errorf("redis-benchmark (Debian package redis-tools): %w", err)
+		check(fmt.Errorf("redis-benchmark (Debian package redis-tools): %w", err))
 	}
-	measured, err := readReport(string(output))
-	if err == nil {
-		r.rate = measured["rate"]
-		measured["turns"] = float64(requests)
-	}
-	return measured, err
+	measured := readReport(string(output))
+	r.rate, measured["turns"] = measured["rate"], float64(requests)
+	return measured
 }
 
-// spentBy is measure, and adds the CPU time per command of the server, in microseconds.
-func (r *redisBenchmark) spentBy(server *child.Process) func(ctx context.Context, length time.Duration) (figures, error) {
-	return func(ctx context.Context, length time.Duration) (figures, error) {
-		before, err := cpu(server)
-		if err != nil {
-			return nil, err
-		}
-		measured, err := r.measure(ctx, length)
-		if err != nil {
-			return nil, err
-		}
-		after, err := cpu(server)
-		measured["cpu"] = microseconds(after-before) / measured["turns"]
-		return measured, err
-	}
+// spentBy is a contestant whose figures have the CPU time per command of the server, too, in microseconds.
+func (r *redisBenchmark) spentBy(name string, server *child.Process) contestant {
+	return contestant{name, func(length time.Duration) figures {
+		before := cpu(server)
+		measured := r.measure(length)
+		measured["cpu"] = microseconds(cpu(server)-before) / measured["turns"]
+		return measured
+	}}
 }
 
 // readReport parses the output of --csv: headings and one line of figures.
-func readReport(text string) (figures, error) {
+func readReport(text string) figures {
 	at := strings.Index(text, `"test","rps"`)
-	if at < 0 {
-		return nil, fmt.Errorf("redis-benchmark printed %q", text)
-	}
-	lines, err := csv.NewReader(strings.NewReader(text[at:])).ReadAll()
-	if err != nil || len(lines) < 2 || len(lines[1]) < 7 {
-		return nil, fmt.Errorf("redis-benchmark printed %q: %w", text, err)
+	lines, err := csv.NewReader(strings.NewReader(text[max(at, 0):])).ReadAll()
+	if err != nil || at < 0 || len(lines) < 2 || len(lines[1]) < 7 {
+		check(fmt.Errorf("redis-benchmark printed %q: %w", text, err))
 	}
 	measured := figures{}
 	for i, name := range map[int]string{1: "rate", 4: "p50", 6: "p99"} {
-		value, err := strconv.ParseFloat(lines[1][i], 64)
-		if err != nil {
-			return nil, err
-		}
-		measured[name] = value
+		measured[name] = must(strconv.ParseFloat(lines[1][i], 64))
 	}
-	return measured, nil
+	return measured
 }
 
 // saturate runs redis-benchmark without end while inner measures.
 func (r *redisBenchmark) saturate(name string, inner contestant) contestant {
-	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
-		load, err := child.Start("redis-benchmark", "redis-benchmark", r.args(1<<30)...)
-		if err != nil {
-			return nil, err
-		}
+	return contestant{name, func(length time.Duration) figures {
+		load := must(child.Start("redis-benchmark", "redis-benchmark", r.args(1<<30)...))
 		defer load.Kill()
-		rest(ctx, length/10) // until all its clients are at work
-		measured, err := inner.measure(ctx, length)
+		rest(length / 10) // until all its clients are at work
+		measured := inner.measure(length)
 		select {
 		case <-load.Done:
-			err = errors.Join(err, fmt.Errorf("the load ended early:\n%s", load.Log.Tail(20)))
+			check(fmt.Errorf("the load ended early:\n%s", load.Log.Tail(20)))
 		default:
 		}
-		return measured, err
+		return measured
 	}}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -10,18 +9,16 @@ import (
 
 // measureContention has many clients want one lock. Each client tries, rests 1 to 5 ms after
 // a refusal, and tries again. It holds the lock for 1 ms.
-func measureContention(ctx context.Context, b *bench) {
+func measureContention(b *bench) {
 	clients := b.contenders
-	c := b.startCluster(ctx, 5)
-	of := b.lockers(ctx, c, clients)
-	all := must(b.alternate(ctx,
+	c := b.startCluster(5)
+	of := b.lockers(c, clients)
+	all := b.alternate(
 		contending(lean, of[lean], c.proxy),
 		contending(redsyncProxy, of[redsyncProxy], c.proxy),
-		contending(redsyncDirect, of[redsyncDirect], nil)))
+		contending(redsyncDirect, of[redsyncDirect], nil))
 	for _, contestant := range []string{lean, redsyncProxy} {
-		b.report(fmt.Sprintf("%d clients on one key, hand-overs: %s / %s", clients, contestant, redsyncDirect),
-			all.ratio("rate", contestant, redsyncDirect), "x", atLeast(2),
-			medians("hand-overs/s", all.of(contestant, "rate"), all.of(redsyncDirect, "rate"))+all.failures(contestant, redsyncDirect))
+		b.compare(all, "rate", "hand-overs/s", contestant, redsyncDirect, fmt.Sprintf("%d clients on one key, hand-overs", clients), atLeast(2))
 		b.report(contestant+": ballots per hand-over", all.of(contestant, "ballots"), "ballots", bar{},
 			fmt.Sprintf("%s attempts per hand-over", amount(all.of(contestant, "attempts").median(), "")))
 	}
@@ -46,47 +43,46 @@ type contention struct {
 const mostCrowded = 500 * time.Millisecond
 
 // contending measures hand-overs and, with a proxy, its ballots per hand-over.
-func contending(name string, clients []lockClient, proxy *proxyServer) contestant {
-	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
+func contending(name string, clients []lockClient, proxy *server) contestant {
+	ballots := func() float64 {
+		if proxy == nil {
+			return 0
+		}
+		return proxy.sum("redlock_ballot_duration_seconds_count")
+	}
+	return contestant{name, func(length time.Duration) figures {
 		length = max(length, mostCrowded)
 		// A lock that could not be released must not block later runs.
 		shared := contention{key: "lock:contended:" + nextToken(), over: time.Now().Add(length)}
 		turns := make([]turn, len(clients))
 		for i, client := range clients {
-			turns[i] = func(ctx context.Context) (time.Duration, error) { return shared.handOver(ctx, client) }
+			turns[i] = func() (time.Duration, error) { return shared.handOver(client) }
 		}
-		before, err := ballots(ctx, proxy)
-		if err != nil {
-			return nil, err
-		}
-		made, err := drive(ctx, length, turns)
-		if err != nil {
-			return nil, err
-		}
-		after, err := ballots(ctx, proxy)
+		before := ballots()
+		made := drive(length, turns)
 		handOvers := float64(len(made.latencies))
 		measured := made.figures()
-		measured["ballots"] = (after - before) / handOvers
+		measured["ballots"] = (ballots() - before) / handOvers
 		measured["attempts"] = float64(shared.attempts.Load()) / handOvers
 		measured["together"] = float64(shared.together.Load())
-		return measured, err
+		return measured
 	}}
 }
 
 // handOver is one turn: the client gets the lock, holds it, and releases it.
-func (s *contention) handOver(ctx context.Context, client lockClient) (time.Duration, error) {
+func (s *contention) handOver(client lockClient) (time.Duration, error) {
 	began := time.Now()
 	for {
 		s.attempts.Add(1)
-		held, err := client.acquire(ctx, s.key)
+		held, err := client.acquire(s.key)
 		if err != nil {
 			return 0, err
 		}
 		if held {
 			break
 		}
-		rest(ctx, time.Millisecond+rand.N(4*time.Millisecond))
-		if ctx.Err() != nil || time.Now().After(s.over) {
+		rest(time.Millisecond + rand.N(4*time.Millisecond))
+		if running.Err() != nil || time.Now().After(s.over) {
 			return 0, errOver
 		}
 	}
@@ -94,16 +90,7 @@ func (s *contention) handOver(ctx context.Context, client lockClient) (time.Dura
 	if s.holders.Add(1) != 1 {
 		s.together.Add(1)
 	}
-	rest(ctx, time.Millisecond)
+	rest(time.Millisecond)
 	s.holders.Add(-1)
-	return took, client.release(ctx, s.key)
-}
-
-// ballots returns the number of ballots that the proxy has held so far.
-func ballots(ctx context.Context, proxy *proxyServer) (float64, error) {
-	if proxy == nil {
-		return 0, nil
-	}
-	read, err := proxy.metrics(ctx)
-	return read.sum("redlock_ballot_duration_seconds_count"), err
+	return took, client.release(s.key)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -16,21 +15,20 @@ const statedBound = 2.25
 // masters. It compares that with the cost of the same two commands on a master that gets
 // nothing else, in long pipelines. If all processes share the processors, the total of their
 // CPU time bounds the throughput.
-func measureCPU(ctx context.Context, b *bench) {
+func measureCPU(b *bench) {
 	const clients = 50
-	c := b.startCluster(ctx, 5)
-	of := b.lockers(ctx, c, clients)
-	bound := b.pipelinedCycles(ctx, c.masters[0])
+	c := b.startCluster(5)
+	of := b.lockers(c, clients)
+	bound := b.pipelinedCycles(c.masters[0])
 	masters := c.masterProcesses()
 	direct := map[string][]*child.Process{"masters": masters, "all": append([]*child.Process{thisProcess()}, masters...)}
 	proxied := map[string][]*child.Process{"masters": masters, "proxy": {c.proxy.Process}, "all": append(direct["all"], c.proxy.Process)}
-	pumping := b.pumping(c.upstream, clients)
 	const pipelined, pumped = "pipelined at one master", "byte pump"
-	all := must(b.alternate(ctx,
+	all := b.alternate(
 		spending(lean, cycles(of[lean], wholeCycle), proxied),
 		spending(redsyncProxy, cycles(of[redsyncProxy], wholeCycle), proxied),
 		spending(redsyncDirect, cycles(of[redsyncDirect], wholeCycle), direct),
-		contestant{pipelined, bound}, contestant{pumped, pumping}))
+		contestant{pipelined, bound}, b.pumping(pumped, c.upstream, clients))
 	oneMaster, atBest := all.of(lean, "masters").times(1.0/float64(len(masters))), all.of(pipelined, "masters")
 	b.report("the proxy, per cycle", all.of(lean, "proxy"), "us", bar{},
 		fmt.Sprintf("%s us is what a cycle costs one master at best in this run", amount(atBest.median(), "")))
@@ -42,36 +40,23 @@ func measureCPU(ctx context.Context, b *bench) {
 	b.report("all masters: proxy / redsync, masters", all.ratio("masters", lean, redsyncDirect), "x", bar{},
 		medians("us", all.of(lean, "masters"), all.of(redsyncDirect, "masters")))
 	for _, contestant := range []string{lean, redsyncProxy} {
-		b.report(fmt.Sprintf("clients, proxy and masters: %s / %s", contestant, redsyncDirect),
-			all.ratio("all", contestant, redsyncDirect), "x", bar{},
-			medians("us", all.of(contestant, "all"), all.of(redsyncDirect, "all")))
+		b.compare(all, "all", "us", contestant, redsyncDirect, "clients, proxy and masters", bar{})
 	}
 }
 
 // spending is driven, and adds the CPU time per turn of some children, in microseconds.
 func spending(name string, clients []turn, children map[string][]*child.Process) contestant {
-	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
+	return contestant{name, func(length time.Duration) figures {
 		before := map[string]time.Duration{}
 		for who, group := range children {
-			spent, err := cpuOf(group...)
-			if err != nil {
-				return nil, err
-			}
-			before[who] = spent
+			before[who] = cpu(group...)
 		}
-		made, err := drive(ctx, length, clients)
-		if err != nil {
-			return nil, err
-		}
+		made := drive(length, clients)
 		measured := made.figures()
 		for who, group := range children {
-			spent, err := cpuOf(group...)
-			if err != nil {
-				return nil, err
-			}
-			measured[who] = microseconds(spent-before[who]) / float64(len(made.latencies))
+			measured[who] = microseconds(cpu(group...)-before[who]) / float64(len(made.latencies))
 		}
-		return measured, nil
+		return measured
 	}}
 }
 
@@ -79,38 +64,36 @@ func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1
 
 // pipelinedCycles measures a master's CPU time per cycle if it gets only SET NX PX and
 // EVALSHA, a hundred of each at a time.
-func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) func(context.Context, time.Duration) (figures, error) {
+func (b *bench) pipelinedCycles(master *server) func(time.Duration) figures {
 	const depth = 100
-	client := must(dialLean(ctx, master.addr()))
+	client := must(dialLean(master.addr()))
 	b.atEnd(client.close)
 	check(client.lockWith(compareAndDelete))
-	batch := func(context.Context) (time.Duration, error) {
+	batch := func() (time.Duration, error) {
 		began := time.Now()
 		for range depth {
 			token := nextToken()
 			client.queue("SET", "lock:bench:pipelined", token, "NX", "PX", ttlText)
 			client.queue("EVALSHA", client.sha, "1", "lock:bench:pipelined", token)
 		}
-		check(client.flush())
-		for range 2 * depth {
-			must(client.read())
+		err := client.flush()
+		for n := 0; n < 2*depth && err == nil; n++ {
+			_, err = client.read()
 		}
-		return time.Since(began), nil
+		return time.Since(began), err
 	}
 	spent := spending("", []turn{batch}, map[string][]*child.Process{"masters": {master.Process}})
-	return func(ctx context.Context, length time.Duration) (figures, error) {
-		measured, err := spent.measure(ctx, length)
-		if err == nil {
-			measured["masters"] /= depth
-		}
-		return measured, err
+	return func(length time.Duration) figures {
+		measured := spent.measure(length)
+		measured["masters"] /= depth
+		return measured
 	}
 }
 
 // pumping measures a byte pump's CPU time per command. The pump runs in this process, which
 // does nothing else meanwhile.
-func (b *bench) pumping(target *redisServer, clients int) func(context.Context, time.Duration) (figures, error) {
+func (b *bench) pumping(name string, target *server, clients int) contestant {
 	bare := b.startPump(target.addr())
 	load := &redisBenchmark{port: bare.port(), clients: clients, pipeline: 1, command: []string{"GET", "key:__rand_int__"}}
-	return load.spentBy(thisProcess())
+	return load.spentBy(name, thisProcess())
 }

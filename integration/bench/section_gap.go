@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,7 +18,7 @@ import (
 // A lockService is something that grants locks and goes on when one of its servers is killed.
 type lockService struct {
 	name  string
-	start func(ctx context.Context, b *bench) *runningService
+	start func(b *bench) *runningService
 	why   error // it is left out, because its program is missing
 }
 
@@ -33,7 +32,7 @@ const gapClients = 4
 
 // measureGap kills a server of each service while clients take locks, and measures the
 // longest time in which no client got one. Each round starts new servers.
-func measureGap(ctx context.Context, b *bench) {
+func measureGap(b *bench) {
 	services := []lockService{
 		{"a master of the proxy's five is killed", startProxyService, nil},
 		{"the primary is killed, three Sentinels promote its replica after 1 s", startSentinelService, nil},
@@ -50,7 +49,7 @@ func measureGap(ctx context.Context, b *bench) {
 				}
 				continue
 			}
-			watched, failures := s.start(ctx, b).watch(ctx, b.length)
+			watched, failures := s.start(b).watch(b.length)
 			b.endSection()
 			b.say("%s, round %d, %s: %v; errors: %v", b.section, round+1, s.name, watched, failures)
 			gaps[s.name] = append(gaps[s.name], watched["gap"])
@@ -78,25 +77,25 @@ func (noLog) Printf(context.Context, string, ...any) {}
 
 // watch has the clients take locks for a while, kills the server, and waits until locks have
 // been granted again for a second, but for five seconds after the kill at least.
-func (s *runningService) watch(ctx context.Context, quiet time.Duration) (figures, map[string]int) {
-	running, end := context.WithCancel(ctx)
+func (s *runningService) watch(quiet time.Duration) (figures, map[string]int) {
+	taking, end := context.WithCancel(running)
 	seen := grants{errors: map[string]int{}}
 	var clients sync.WaitGroup
 	for _, client := range s.clients {
-		clients.Go(func() { seen.collect(running, client) })
+		clients.Go(func() { seen.collect(taking, client) })
 	}
 	defer clients.Wait()
 	defer end()
-	rest(ctx, quiet)
+	rest(quiet)
 	killed := time.Now()
 	s.kill()
 	for {
-		rest(ctx, 50*time.Millisecond)
+		rest(50 * time.Millisecond)
 		switch now := time.Now(); {
-		case ctx.Err() != nil:
-			panic(failure{ctx.Err()})
+		case running.Err() != nil:
+			check(running.Err())
 		case now.Sub(killed) > 2*patience:
-			panic(failure{fmt.Errorf("no lock was granted for %v after the kill", 2*patience)})
+			check(fmt.Errorf("no lock was granted for %v after the kill", 2*patience))
 		case now.Sub(killed) > 5*time.Second && seen.flow(killed, now):
 			end()
 			clients.Wait()
@@ -109,19 +108,19 @@ func (s *runningService) watch(ctx context.Context, quiet time.Duration) (figure
 func (g *grants) collect(ctx context.Context, client lockClient) {
 	for ctx.Err() == nil {
 		key := "lock:gap:" + nextToken()
-		held, err := client.acquire(ctx, key)
+		held, err := client.acquire(key)
 		if err == nil && held {
 			g.Lock()
 			g.times = append(g.times, time.Now())
 			g.Unlock()
-			err = client.release(ctx, key)
+			err = client.release(key)
 		}
 		if err != nil && ctx.Err() == nil {
 			g.Lock()
 			g.errors[err.Error()]++
 			g.Unlock()
 		}
-		rest(ctx, time.Millisecond) // so that clients leave the servers processor time
+		rest(time.Millisecond) // so that clients leave the servers processor time
 	}
 }
 
@@ -149,9 +148,9 @@ func (g *grants) figures(killed time.Time) figures {
 }
 
 // startProxyService starts five masters and a proxy with its default timeouts.
-func startProxyService(ctx context.Context, b *bench) *runningService {
-	c := b.startServers(ctx, 5)
-	c.proxy = b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
+func startProxyService(b *bench) *runningService {
+	c := b.startServers(5)
+	c.proxy = b.startProxy(c.addresses(), c.upstream, b.masterTimeout, "")
 	s := &runningService{kill: c.masters[0].Kill}
 	for range gapClients {
 		s.clients = append(s.clients, b.redisLocks(redis.NewClient(&redis.Options{Addr: c.proxy.addr(), MaxRetries: -1, PoolSize: 1})))
@@ -167,61 +166,55 @@ func (b *bench) redisLocks(client *redis.Client) redisLocks {
 	return redisLocks{client}
 }
 
-func (r redisLocks) acquire(ctx context.Context, key string) (bool, error) {
-	return r.SetNX(ctx, key, nextToken(), lockTTL).Result()
+func (r redisLocks) acquire(key string) (bool, error) {
+	return r.SetNX(running, key, nextToken(), lockTTL).Result()
 }
 
-func (r redisLocks) release(ctx context.Context, key string) error { return r.Del(ctx, key).Err() }
+func (r redisLocks) release(key string) error { return r.Del(running, key).Err() }
 
 // startSentinelService starts a primary, a replica, and three Sentinels that agree after a
 // second that the primary is down. Their own default is thirty seconds.
-func startSentinelService(ctx context.Context, b *bench) *runningService {
-	primary := b.startRedis(ctx, "the primary")
-	replica := b.startRedis(ctx, "the replica")
-	follower := must(dialLean(ctx, replica.addr()))
+func startSentinelService(b *bench) *runningService {
+	primary := b.startRedis("the primary")
+	replica := b.startRedis("the replica")
+	follower := must(dialLean(replica.addr()))
 	defer follower.close()
 	must(follower.do("REPLICAOF", "127.0.0.1", fmt.Sprint(primary.port)))
-	var sentinels []string
-	for range 3 {
-		sentinels = append(sentinels, b.startSentinel(ctx, primary.port))
-	}
-	for _, address := range sentinels {
-		knowsAll(ctx, address, len(sentinels)-1)
+	var addresses []string
+	sentinels := []*server{b.startSentinel(primary.port), b.startSentinel(primary.port), b.startSentinel(primary.port)}
+	for _, sentinel := range sentinels {
+		b.knowsAll(sentinel, len(sentinels)-1)
+		addresses = append(addresses, sentinel.addr())
 	}
 	s := &runningService{kill: primary.Kill}
 	for range gapClients {
 		s.clients = append(s.clients, b.redisLocks(redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: "locks", SentinelAddrs: sentinels, MaxRetries: -1, PoolSize: 1,
+			MasterName: "locks", SentinelAddrs: addresses, MaxRetries: -1, PoolSize: 1,
 		})))
 	}
 	return s
 }
 
-func (b *bench) startSentinel(ctx context.Context, primary int) string {
-	port := must(child.FreePort())
-	file := filepath.Join(b.scratch, fmt.Sprintf("sentinel-%d.conf", port))
-	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor locks 127.0.0.1 %d 2\nsentinel down-after-milliseconds locks 1000\n", port, b.scratch, primary)
+func (b *bench) startSentinel(primary int) *server {
+	s := &server{port: must(child.FreePort())}
+	file := filepath.Join(b.scratch, fmt.Sprintf("sentinel-%d.conf", s.port))
+	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor locks 127.0.0.1 %d 2\nsentinel down-after-milliseconds locks 1000\n", s.port, b.scratch, primary)
 	check(os.WriteFile(file, []byte(text), 0o600))
-	server := must(child.Start("a Sentinel", "redis-server", file, "--sentinel"))
-	b.atEnd(server.Kill)
-	address := child.Loopback(port)
-	untilServing(ctx, server, answers(address, "PING"))
-	return address
+	s.Process = must(child.Start("a Sentinel", "redis-server", file, "--sentinel"))
+	return b.serving(s, "PING")
 }
 
 // knowsAll waits until a Sentinel knows the replica and the other Sentinels.
-func knowsAll(ctx context.Context, address string, others int) {
-	sentinel := redis.NewSentinelClient(&redis.Options{Addr: address})
+func (b *bench) knowsAll(s *server, others int) {
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: s.addr()})
 	defer sentinel.Close()
-	for until := time.Now().Add(patience); ; rest(ctx, 50*time.Millisecond) {
-		known, err := sentinel.Master(ctx, "locks").Result()
-		if err == nil && known["num-slaves"] == "1" && known["num-other-sentinels"] == fmt.Sprint(others) {
-			return
+	b.until(s.Process, "knows all others", func() error {
+		known, err := sentinel.Master(running, "locks").Result()
+		if err == nil && (known["num-slaves"] != "1" || known["num-other-sentinels"] != fmt.Sprint(others)) {
+			err = fmt.Errorf("it knows %s and %s", known["num-slaves"], known["num-other-sentinels"])
 		}
-		if ctx.Err() != nil || time.Now().After(until) {
-			check(errors.Join(ctx.Err(), err, fmt.Errorf("the Sentinel at %s does not know the others: %s, %s", address, known["num-slaves"], known["num-other-sentinels"])))
-		}
-	}
+		return err
+	})
 }
 
 func installed(program, debian string) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,8 +12,8 @@ const kibibyte = 1 << 10
 
 // measureIdleClients measures the cost of clients that did something once and are idle
 // since, and what remains of it after they have left.
-func measureIdleClients(ctx context.Context, b *bench) {
-	c := b.startServers(ctx, 3)
+func measureIdleClients(b *bench) {
+	c := b.startServers(3)
 	for _, kind := range []struct {
 		what    string
 		clients int
@@ -33,7 +32,7 @@ func measureIdleClients(ctx context.Context, b *bench) {
 		}
 		all := results{}
 		for round := range min(b.rounds, mostCrowds) {
-			measured := b.crowd(ctx, c, kind.clients, kind.once)
+			measured := b.crowd(c, kind.clients, kind.once)
 			b.say("%s, round %d, %s%v", b.section, round+1, what, measured)
 			all[what] = append(all[what], measured)
 		}
@@ -55,7 +54,7 @@ const mostCrowds = 3
 func lockOnce(client *leanClient) error {
 	client.script = compareAndDelete
 	client.sha = scriptSHA(compareAndDelete)
-	_, err := cycle(context.Background(), client, "lock:idle:"+nextToken(), wholeCycle)
+	_, err := cycle(client, "lock:idle:"+nextToken(), wholeCycle)
 	if _, answered := errors.AsType[errorReply](err); answered || errors.Is(err, errNotReleased) {
 		return nil
 	}
@@ -70,23 +69,23 @@ func getOnce(client *leanClient) error {
 // occupancy is what a proxy uses at one moment.
 type occupancy struct{ resident, goroutines float64 }
 
-func (p *proxyServer) occupancy(ctx context.Context) occupancy {
-	return occupancy{must(resident(p.Process)), must(p.metrics(ctx)).sum("go_goroutines")}
+func (p *server) occupancy() occupancy {
+	return occupancy{resident(p.Process), p.sum("go_goroutines")}
 }
 
 // crowd has clients connect to a proxy of their own, each do something once, stay idle, and
 // leave. Then the same number comes again. Other clients work before they come and after
 // they have left, or there would be no garbage collection for minutes.
-func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*leanClient) error) figures {
-	proxy := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
+func (b *bench) crowd(c *cluster, clients int, once func(*leanClient) error) figures {
+	proxy := b.startProxy(c.addresses(), c.upstream, b.masterTimeout, "")
 	defer proxy.Kill()
-	workers := b.leanClients(ctx, proxy.addr(), 10, compareAndDelete)
+	workers := b.leanClients(proxy.addr(), 10, compareAndDelete)
 	working := paced(time.Millisecond, cycles(workers, wholeCycle))
-	before := b.settled(ctx, proxy, working, occupancy{})
+	before := b.settled(proxy, working, occupancy{})
 	var there, after [2]occupancy
 	for i := range after {
-		there[i] = b.occupied(ctx, proxy, clients, once)
-		after[i] = b.settled(ctx, proxy, working, before)
+		there[i] = b.occupied(proxy, clients, once)
+		after[i] = b.settled(proxy, working, before)
 	}
 	return figures{
 		"before": before.resident, "there": there[0].resident, "after": after[0].resident, "again": after[1].resident,
@@ -96,24 +95,24 @@ func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*l
 }
 
 // occupied returns what the proxy uses while these clients are connected and idle.
-func (b *bench) occupied(ctx context.Context, proxy *proxyServer, clients int, once func(*leanClient) error) occupancy {
-	present, err := arrive(ctx, proxy.addr(), clients, once)
+func (b *bench) occupied(proxy *server, clients int, once func(*leanClient) error) occupancy {
+	present, err := arrive(proxy.addr(), clients, once)
 	defer func() {
 		for _, client := range present {
 			client.close()
 		}
 	}()
 	check(err)
-	rest(ctx, b.length)
-	return proxy.occupancy(ctx)
+	rest(b.length)
+	return proxy.occupancy()
 }
 
 // settled returns what the proxy uses when it is back at about this level, or when patience
 // is over.
-func (b *bench) settled(ctx context.Context, proxy *proxyServer, working []turn, level occupancy) occupancy {
+func (b *bench) settled(proxy *server, working []turn, level occupancy) occupancy {
 	for until := time.Now().Add(b.patience); ; {
-		must(drive(ctx, b.length, working))
-		now := proxy.occupancy(ctx)
+		drive(b.length, working)
+		now := proxy.occupancy()
 		back := now.goroutines <= level.goroutines && now.resident <= 1.1*level.resident
 		if back || level == (occupancy{}) || time.Now().After(until) {
 			return now
@@ -123,7 +122,7 @@ func (b *bench) settled(ctx context.Context, proxy *proxyServer, working []turn,
 
 // arrive connects clients, a hundred at a time, and has each do something once. The caller
 // closes the clients that it returns, even if it returns an error.
-func arrive(ctx context.Context, addr string, clients int, once func(*leanClient) error) ([]*leanClient, error) {
+func arrive(addr string, clients int, once func(*leanClient) error) ([]*leanClient, error) {
 	const doors = 100
 	var (
 		mu      sync.Mutex
@@ -132,7 +131,7 @@ func arrive(ctx context.Context, addr string, clients int, once func(*leanClient
 		wg      sync.WaitGroup
 	)
 	come := func() error {
-		client, err := dialLean(ctx, addr)
+		client, err := dialLean(addr)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,12 +11,12 @@ import (
 
 // measureLocksListed measures lock latency while an operator lists locks, again and again,
 // of which very many are held. It also measures how long a list takes.
-func measureLocksListed(ctx context.Context, b *bench) {
+func measureLocksListed(b *bench) {
 	const clients = 10
-	c := b.startCluster(ctx, 5)
-	check(c.hold(ctx, b.heldLocks))
-	lockers := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
-	operator := must(dialLean(ctx, c.proxy.addr()))
+	c := b.startCluster(5)
+	c.hold(b.heldLocks)
+	lockers := b.leanClients(c.proxy.addr(), clients, compareAndDelete)
+	operator := must(dialLean(c.proxy.addr()))
 	defer operator.close()
 	turns := cycles(lockers, acquireOnly)
 	const alone = "alone"
@@ -32,77 +32,63 @@ func measureLocksListed(ctx context.Context, b *bench) {
 	for _, list := range lists {
 		contestants = append(contestants, operator.listing(list.name, driven(list.name, turns), list.args))
 	}
-	all := must(b.alternate(ctx, contestants...))
+	all := b.alternate(contestants...)
 	for _, list := range lists {
-		b.report(fmt.Sprintf("%d clients, acquire p99 over %d held locks: with %s in a loop / alone", clients, b.heldLocks, list.name),
-			all.ratio("p99", list.name, alone), "x", atMost(1.2),
-			medians("us", all.of(list.name, "p99"), all.of(alone, "p99"))+all.failures(list.name, alone))
+		b.compare(all, "p99", "us", list.name, alone, fmt.Sprintf("%d clients, acquire p99 over %d held locks, with a list in a loop", clients, b.heldLocks), atMost(1.2))
 		b.report(list.name+" takes, beside the clients", all.of(list.name, "list").times(1000), "ms", bar{}, "")
 	}
 }
 
-// hold puts locks on all masters, in one pipeline for each.
-func (c *cluster) hold(ctx context.Context, locks int) error {
+// hold puts locks on all masters, in pipelines of a thousand.
+func (c *cluster) hold(locks int) {
 	for _, master := range c.masters {
-		client, err := dialLean(ctx, master.addr())
-		if err != nil {
-			return err
-		}
+		client := must(dialLean(master.addr()))
 		defer client.close()
-		for sent := 0; sent < locks; {
-			until := min(locks, sent+1000)
-			for n := sent; n < until; n++ {
-				client.queue("SET", fmt.Sprintf("lock:held:%06d", n), fmt.Sprintf("token-of-holder-%06d", n), "PX", "3600000")
+		for sent := 0; sent < locks; sent += 1000 {
+			for n := range 1000 {
+				client.queue("SET", fmt.Sprintf("lock:held:%06d", sent+n), fmt.Sprintf("token-of-holder-%06d", sent+n), "PX", "3600000")
 			}
-			if err := client.flush(); err != nil {
-				return err
-			}
-			for ; sent < until; sent++ {
-				if _, err := client.read(); err != nil {
-					return err
-				}
+			check(client.flush())
+			for range 1000 {
+				must(client.read())
 			}
 		}
 	}
-	return nil
 }
 
 // listing sends a command again and again while inner measures. The figure list is the mean
 // time of a reply in seconds. There is always one, so inner may end earlier.
 func (c *leanClient) listing(name string, inner contestant, args []string) contestant {
-	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
-		over, end := context.WithCancel(ctx)
-		defer end()
-		type lists struct {
-			count int
-			took  time.Duration
-			err   error
-		}
-		done := make(chan lists)
+	return contestant{name, func(length time.Duration) figures {
+		count, took := 0, time.Duration(0)
+		over, done := make(chan struct{}), make(chan error)
 		go func() {
-			var l lists
 			began := time.Now()
-			for l.err == nil && (l.count == 0 || over.Err() == nil) {
-				l.count++
+			for {
+				count++
 				c.queue(args...)
-				if l.err = c.flush(); l.err == nil {
-					l.err = skipReply(c.reader)
+				err := c.flush()
+				if err == nil {
+					err = skipReply(c.reader)
 				}
+				select {
+				case <-over:
+				default:
+					if err == nil {
+						continue
+					}
+				}
+				took = time.Since(began)
+				done <- err
+				return
 			}
-			l.took = time.Since(began)
-			done <- l
 		}()
-		measured, err := inner.measure(ctx, length)
-		end()
-		l := <-done
-		if err == nil {
-			err = l.err
-		}
-		if err != nil {
-			return nil, err
-		}
-		measured["list"] = l.took.Seconds() / float64(l.count)
-		return measured, nil
+		measured, err := figures(nil), error(nil)
+		err = attempt(func() { measured = inner.measure(length) })
+		close(over)
+		check(errors.Join(err, <-done))
+		measured["list"] = took.Seconds() / float64(count)
+		return measured
 	}}
 }
 

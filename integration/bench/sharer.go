@@ -1,10 +1,6 @@
 package main
 
-import (
-	"context"
-	"fmt"
-	"sync"
-)
+import "sync"
 
 // A sharer is a client of many goroutines that send all their commands over one connection, as
 // ioredis, node-redis, Lettuce, StackExchange.Redis and rueidis do.
@@ -54,42 +50,16 @@ type sharingLocker struct {
 	token string
 }
 
-func (l *sharingLocker) acquire(_ context.Context, key string) (bool, error) {
+func (l *sharingLocker) acquire(key string) (bool, error) {
 	l.token = nextToken()
 	reply, err := l.do(l.mine, "SET", key, l.token, "NX", "PX", ttlText)
 	return reply == "OK", err
 }
 
-func (l *sharingLocker) release(_ context.Context, key string) error {
+func (l *sharingLocker) release(key string) error {
 	reply, err := l.do(l.mine, "EVALSHA", scriptSHA(compareAndDelete), "1", key, l.token)
 	if err == nil && reply != "1" {
 		err = errNotReleased
 	}
 	return err
-}
-
-// measureOneConnection compares cycles of 64 goroutines over one connection with those of one client,
-// and of 50 clients with a connection each.
-func measureOneConnection(ctx context.Context, b *bench) {
-	const goroutines = 64
-	c := b.startCluster(ctx, 5)
-	own := b.leanClients(ctx, c.proxy.addr(), 50+1, compareAndDelete)
-	conn := must(dialLean(ctx, c.proxy.addr()))
-	b.atEnd(conn.close)
-	check(conn.lockWith(compareAndDelete))
-	shared := newSharer(conn)
-	b.atEnd(func() { close(shared.next) })
-	lockers := make([]lockClient, goroutines)
-	for i := range lockers {
-		lockers[i] = &sharingLocker{sharer: shared, mine: make(chan answer, 1)}
-	}
-	const alone, many, one = "1 client", "50 connections", "64 over one connection"
-	all := must(b.alternate(ctx,
-		driven(alone, cycles(own[:1], wholeCycle)),
-		driven(many, cycles(own[1:], wholeCycle)),
-		driven(one, cycles(lockers, wholeCycle))))
-	for other, wanted := range map[string]bar{alone: atLeast(4), many: atLeast(0.8)} {
-		b.report(fmt.Sprintf("throughput: %s / %s", one, other), all.ratio("rate", one, other), "x", wanted,
-			medians("cycles/s", all.of(one, "rate"), all.of(other, "rate"))+all.failures(one, other))
-	}
 }
