@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,7 +17,13 @@ var (
 )
 
 func openGoRedis(addr string) client {
-	return newIdiom(goRedis{redis.NewClient(&redis.Options{Addr: addr})})
+	return newIdiom(goRedis{redis.NewClient(overTLS(redis.Options{Addr: addr}))})
+}
+
+// overTLS adds TLS and a password to the options, if the suite wants them.
+func overTLS(options redis.Options) *redis.Options {
+	options.TLSConfig, options.Password = tlsConfig(), os.Getenv("REDIS_PASSWORD")
+	return &options
 }
 
 func openGoRedisRESP2(addr string) client {

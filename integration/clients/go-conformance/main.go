@@ -9,6 +9,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -127,6 +129,21 @@ func versionOf(module string) string {
 		return strings.TrimPrefix(dependency.Version, "v")
 	}
 	return "unknown"
+}
+
+// tlsConfig trusts the authority that the suite names, or is nil if it wants no TLS.
+func tlsConfig() *tls.Config {
+	file := os.Getenv("REDIS_TLS_CA")
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return &tls.Config{RootCAs: pool}
 }
 
 func limited(limit time.Duration) (context.Context, context.CancelFunc) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -14,7 +15,10 @@ var (
 )
 
 func redigoPool(addr string) *redis.Pool {
-	return &redis.Pool{MaxIdle: 4, Dial: func() (redis.Conn, error) { return redis.Dial("tcp", addr) }}
+	return &redis.Pool{MaxIdle: 4, Dial: func() (redis.Conn, error) {
+		config := tlsConfig()
+		return redis.Dial("tcp", addr, redis.DialUseTLS(config != nil), redis.DialTLSConfig(config), redis.DialPassword(os.Getenv("REDIS_PASSWORD")))
+	}}
 }
 
 func openRedigo(addr string) client { return newIdiom(redigoCommands{redigoPool(addr)}) }

@@ -23,7 +23,7 @@ type redsyncClient struct {
 }
 
 func openRedsyncOverGoRedis(addr string) client {
-	return newRedsync(goredis.NewPool(redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience})))
+	return newRedsync(goredis.NewPool(redis.NewClient(overTLS(redis.Options{Addr: addr, ReadTimeout: patience}))))
 }
 
 func openRedsyncOverRedigo(addr string) client { return newRedsync(redigo.NewPool(redigoPool(addr))) }

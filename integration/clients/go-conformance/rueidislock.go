@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -28,7 +29,7 @@ type rueidisLock struct {
 
 func openRueidislock(addr string) client {
 	return &rueidislockClient{rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}},
+		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}, TLSConfig: tlsConfig(), Password: os.Getenv("REDIS_PASSWORD")},
 		TryNextAfter: 10 * time.Second, // of 20 ms a busy machine makes failures
 	}, map[time.Duration]rueidislock.Locker{}, map[string]rueidisLock{}}
 }

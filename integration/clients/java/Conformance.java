@@ -1,13 +1,37 @@
 import java.io.BufferedReader;
+import java.io.FileInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.util.Properties;
+import javax.net.ssl.TrustManagerFactory;
 
 /**
  * One client of one lock library, told what to do by the lines that conformance/client_test.go describes. A verb that
  * the library has no means for throws UnsupportedOperationException.
  */
 abstract class Conformance implements AutoCloseable {
+    /** The file of the authority's certificate, and the password, if the suite wants TLS; else null. */
+    static final String TLS_CA = System.getenv("REDIS_TLS_CA"), PASSWORD = System.getenv("REDIS_PASSWORD");
+
+    /** A store with the authority's certificate alone. */
+    static KeyStore trusted() throws Exception {
+        KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+        store.load(null, null);
+        try (InputStream in = new FileInputStream(TLS_CA)) {
+            store.setCertificateEntry("ca", CertificateFactory.getInstance("X.509").generateCertificate(in));
+        }
+        return store;
+    }
+
+    static TrustManagerFactory trust() throws Exception {
+        TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        factory.init(trusted());
+        return factory;
+    }
+
     abstract String version() throws Exception;
 
     /** The keys whose presence means that the lock is held. */

@@ -1,4 +1,5 @@
 import java.util.List;
+import javax.net.ssl.SSLContext;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
@@ -9,9 +10,14 @@ import redis.clients.jedis.params.SetParams;
 public class ConformanceJedis extends ConformanceIdiom {
     private final Jedis jedis;
 
-    ConformanceJedis(int port) {
-        jedis = new Jedis(new HostAndPort("127.0.0.1", port),
-            DefaultJedisClientConfig.builder().socketTimeoutMillis(20000).build());
+    ConformanceJedis(int port) throws Exception {
+        DefaultJedisClientConfig.Builder config = DefaultJedisClientConfig.builder().socketTimeoutMillis(20000);
+        if (TLS_CA != null) {
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, trust().getTrustManagers(), null);
+            config.ssl(true).sslSocketFactory(context.getSocketFactory()).password(PASSWORD);
+        }
+        jedis = new Jedis(new HostAndPort("127.0.0.1", port), config.build());
     }
 
     public static void main(String[] args) throws Exception {

@@ -1,11 +1,14 @@
+import io.lettuce.core.ClientOptions;
 import io.lettuce.core.LettuceVersion;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisNoScriptException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.SetArgs;
+import io.lettuce.core.SslOptions;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
+import java.io.File;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -17,8 +20,15 @@ public class ConformanceLettuce extends ConformanceIdiom {
     private final RedisAsyncCommands<String, String> commands;
 
     ConformanceLettuce(int port) {
-        client = RedisClient.create(RedisURI.builder().withHost("127.0.0.1").withPort(port)
-            .withTimeout(Duration.ofSeconds(20)).build());
+        RedisURI.Builder uri = RedisURI.builder().withHost("127.0.0.1").withPort(port).withTimeout(Duration.ofSeconds(20));
+        if (TLS_CA != null) {
+            uri.withSsl(true).withPassword(PASSWORD.toCharArray());
+        }
+        client = RedisClient.create(uri.build());
+        if (TLS_CA != null) {
+            client.setOptions(ClientOptions.builder()
+                .sslOptions(SslOptions.builder().trustManager(new File(TLS_CA)).build()).build());
+        }
         connection = client.connect();
         commands = connection.async();
     }

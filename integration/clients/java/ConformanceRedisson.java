@@ -1,3 +1,6 @@
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
@@ -6,6 +9,7 @@ import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.config.SingleServerConfig;
 
 /** Redisson's locks: LIBRARY is the kind. The one thread of this program is the holder. */
 public class ConformanceRedisson extends Conformance {
@@ -16,11 +20,20 @@ public class ConformanceRedisson extends Conformance {
     private final String kind;
     private final Map<String, Integer> extensions = new HashMap<>();
 
-    ConformanceRedisson(int port, String kind) {
+    ConformanceRedisson(int port, String kind) throws Exception {
         this.kind = kind;
         Config config = new Config();
         config.setLockWatchdogTimeout(WATCHDOG);
-        config.useSingleServer().setAddress("redis://127.0.0.1:" + port).setTimeout(20000);
+        SingleServerConfig server = config.useSingleServer().setAddress("redis://127.0.0.1:" + port).setTimeout(20000);
+        if (TLS_CA != null) {
+            server.setAddress("rediss://127.0.0.1:" + port).setPassword(PASSWORD);
+            Path store = Files.createTempFile("trusted", ".p12");
+            try (OutputStream out = Files.newOutputStream(store)) {
+                trusted().store(out, "changeit".toCharArray());
+            }
+            server.setSslTruststore(store.toUri().toURL()).setSslTruststorePassword("changeit");
+            store.toFile().deleteOnExit();
+        }
         client = Redisson.create(config);
     }
 

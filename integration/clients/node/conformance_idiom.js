@@ -4,7 +4,7 @@
 
 const { createHash, randomUUID } = require('crypto');
 const { setTimeout: sleep } = require('timers/promises');
-const { serve } = require('./conversation');
+const { serve, tls } = require('./conversation');
 
 const [port, library] = process.argv.slice(2);
 const RELEASE = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
@@ -13,7 +13,7 @@ const EXTEND = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('
 // Each connect returns: set and get as a lock needs them, evalsha and evaluate with one key, and quit.
 async function connectIoredis() {
   const Redis = require(library);
-  const client = new Redis({ host: '127.0.0.1', port: Number(port) });
+  const client = new Redis({ host: '127.0.0.1', port: Number(port), ...(tls && { password: tls.password, tls: { ca: tls.ca } }) });
   return {
     set: (key, token, ttl) => client.set(key, token, 'PX', ttl, 'NX'),
     get: (key) => client.get(key),
@@ -38,7 +38,10 @@ async function connectRedis3() {
 }
 
 async function connectRedis() {
-  const client = require(library).createClient({ url: `redis://127.0.0.1:${port}` });
+  const client = require(library).createClient({
+    url: `${tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`,
+    ...(tls && { password: tls.password, socket: { tls: true, ca: tls.ca } }),
+  });
   client.on('error', (error) => console.error(error));
   await client.connect();
   const words = (key, args) => ({ keys: [key], arguments: args.map(String) });

@@ -1,7 +1,12 @@
 // How a library's program talks with the suite; conformance/client_test.go has the verbs.
 'use strict';
 
+const fs = require('fs');
 const readline = require('readline');
+
+// The certificate of the authority and the password, if the suite wants TLS.
+const { REDIS_TLS_CA, REDIS_PASSWORD } = process.env;
+const tls = REDIS_TLS_CA && { password: REDIS_PASSWORD, ca: fs.readFileSync(REDIS_TLS_CA) };
 
 // serve answers each line of the input with the library's method of that name until the input ends. A method returns true
 // for yes, false for no, or the answer's own words; a verb without a method is one that the library has no means for.
@@ -21,4 +26,4 @@ async function serve(library) {
   }
 }
 
-module.exports = { serve };
+module.exports = { serve, tls };

@@ -75,7 +75,12 @@ final class OverPhpredis extends HandWritten
     public function __construct(int $port)
     {
         $this->client = new Redis();
-        $this->client->connect('127.0.0.1', $port);
+        if (TLS_CA === null) {
+            $this->client->connect('127.0.0.1', $port);
+            return;
+        }
+        $this->client->connect('tls://127.0.0.1', $port, 0, null, 0, 0, ['stream' => ['cafile' => TLS_CA]]);
+        $this->client->auth(PASSWORD);
     }
 
     public function version(): string
@@ -107,7 +112,8 @@ final class OverPredis extends HandWritten
     public function __construct(int $port)
     {
         require 'Predis/autoload.php';
-        $this->client = new Predis\Client(['host' => '127.0.0.1', 'port' => $port]);
+        $tls = TLS_CA === null ? [] : ['scheme' => 'tls', 'ssl' => ['cafile' => TLS_CA], 'password' => PASSWORD];
+        $this->client = new Predis\Client(['host' => '127.0.0.1', 'port' => $port] + $tls);
     }
 
     public function version(): string

@@ -3,6 +3,10 @@
 
 ini_set('display_errors', 'stderr');
 
+// The file of the authority's certificate, and the password, if the suite wants TLS.
+define('TLS_CA', getenv('REDIS_TLS_CA') ?: null);
+define('PASSWORD', getenv('REDIS_PASSWORD') ?: null);
+
 /**
  * Answers with the methods of $library until the input ends. Each is called like its verb and returns true for yes, false
  * for no, or the answer's own words. A verb without a method is one that the library has no means for.

@@ -11,7 +11,7 @@ class RedisPy:
     version = staticmethod(lambda: redis.__version__)
 
     def __init__(self, port, replace):
-        self.client = redis.Redis(host="127.0.0.1", port=port)
+        self.client = redis.Redis(host="127.0.0.1", port=port, **conversation.over_tls())
         self.replace = replace
         self.held_locks = {}
 

@@ -4,8 +4,16 @@ A program's class has a method for each verb, which returns True for yes, False 
 without a method is one that the library has no means for.
 """
 import asyncio
+import os
 import sys
 import traceback
+
+
+def over_tls():
+    """The options of a redis-py client that the suite wants to use TLS and a password."""
+    if "REDIS_TLS_CA" not in os.environ:
+        return {}
+    return dict(ssl=True, ssl_ca_certs=os.environ["REDIS_TLS_CA"], password=os.environ["REDIS_PASSWORD"])
 
 
 def serve(library):
