@@ -8,14 +8,13 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"redlock-proxy/integration/child"
 	"redlock-proxy/integration/rig"
 )
 
-// A conformanceClient is one process of a library's program and one client of its locks.
+// A client is one process of a library's program and one client of its locks.
 // The test writes one line to the program at a time, and the program answers each with one
 // line. Words are separated by one space. The program ends at the end of its input.
 //
@@ -31,7 +30,7 @@ import (
 //
 // The answer is "unsupported" if the library has no means for a verb, and "error TEXT" if
 // the outcome is neither yes nor no.
-type conformanceClient struct {
+type client struct {
 	name    string
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -44,12 +43,11 @@ type saidError string
 
 func (e saidError) Error() string { return string(e) }
 
-// startConformanceClient starts a program that uses the server at port as its one Redis.
+// startClient starts a program with more arguments: the port of its one Redis, and what selects the library.
 // The caller ends the program with finish or kill.
-func startConformanceClient(t *testing.T, name string, program clientProgram, port int, selects string) (*conformanceClient, error) {
-	t.Helper()
-	words := append(slices.Clone(program.words), fmt.Sprint(port), selects)
-	c := &conformanceClient{name: name, cmd: exec.Command(words[0], words[1:]...), answers: make(chan string, 1), log: &child.Log{}}
+func startClient(name string, program clientProgram, more ...string) (*client, error) {
+	words := append(slices.Clone(program.words), more...)
+	c := &client{name: name, cmd: exec.Command(words[0], words[1:]...), answers: make(chan string, 1), log: &child.Log{}}
 	c.cmd.Env = append(os.Environ(), program.env...)
 	c.cmd.Stderr = c.log
 	child.EndWithParent(c.cmd)
@@ -75,7 +73,7 @@ func startConformanceClient(t *testing.T, name string, program clientProgram, po
 }
 
 // tell sends a line and does not wait for the answer.
-func (c *conformanceClient) tell(words ...any) error {
+func (c *client) tell(words ...any) error {
 	question := strings.TrimSuffix(fmt.Sprintln(words...), "\n")
 	fmt.Fprintf(c.log, "> %s\n", question)
 	_, err := fmt.Fprintln(c.in, question)
@@ -84,7 +82,7 @@ func (c *conformanceClient) tell(words ...any) error {
 
 // answer returns the next line. It returns an error if that line reports an error of the
 // library.
-func (c *conformanceClient) answer() (string, error) {
+func (c *client) answer() (string, error) {
 	select {
 	case answer, open := <-c.answers:
 		if !open {
@@ -100,7 +98,7 @@ func (c *conformanceClient) answer() (string, error) {
 	}
 }
 
-func (c *conformanceClient) ask(words ...any) (string, error) {
+func (c *client) ask(words ...any) (string, error) {
 	if err := c.tell(words...); err != nil {
 		return "", fmt.Errorf("%s: %w", c.name, err)
 	}
@@ -108,13 +106,13 @@ func (c *conformanceClient) ask(words ...any) (string, error) {
 }
 
 // kill kills the client, so that it sends nothing more to the server.
-func (c *conformanceClient) kill() {
+func (c *client) kill() {
 	_ = c.cmd.Process.Kill()
 	c.drain()
 }
 
 // finish closes the client's input. The program must then end by itself.
-func (c *conformanceClient) finish() error {
+func (c *client) finish() error {
 	c.in.Close()
 	overdue := time.AfterFunc(rig.Patience, func() { _ = c.cmd.Process.Kill() })
 	defer overdue.Stop()
@@ -124,7 +122,7 @@ func (c *conformanceClient) finish() error {
 	return nil
 }
 
-func (c *conformanceClient) drain() error {
+func (c *client) drain() error {
 	for range c.answers {
 	}
 	return c.cmd.Wait()

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -13,21 +12,23 @@ import (
 
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
+	"redlock-proxy/integration/testca"
 )
 
-// conformanceWorkers is the number of libraries that run at once. Each has its own masters,
-// upstream and proxy. They mostly wait for TTLs.
-const conformanceWorkers = 6
+// workers is the number of libraries that run at once. Each has its own masters, upstream and
+// proxy. They mostly wait for TTLs.
+const workers = 6
 
-// conformanceQuarantine is the quarantine of masters that came back empty. It is shorter
-// than the locks' TTLs, so that the next library soon has all five masters.
-const conformanceQuarantine = 4 * time.Second
+// quarantine is the quarantine of masters that came back empty. It is shorter than the locks'
+// TTLs, so that the next library soon has all five masters.
+const quarantine = 4 * time.Second
 
-// TestConformance takes every library of conformanceLibraries, unmodified, through every
-// scenario. It compares the results with the table in the README.
+// TestConformance takes every library, unmodified, through every scenario. It compares the
+// results with the table in the README.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	publishConformance(t, runConformance(t, ofThisTier(t, conformanceLibraries), func() *rig.Cluster { return rig.StartServers(t) }))
+	all := allLibraries(t)
+	publish(t, all, runConformance(t, ofThisTier(t, all), &stage{newServers: func() *rig.Cluster { return rig.StartServers(t) }}))
 }
 
 // TestConformanceOverValkey is TestConformance for some of the libraries, with Valkey
@@ -35,62 +36,85 @@ func TestConformance(t *testing.T) {
 func TestConformanceOverValkey(t *testing.T) {
 	layer.Only(t, layer.Long, "runs over Valkey")
 	rig.Need(t, rig.ValkeyServer)
-	libraries := slices.DeleteFunc(slices.Clone(conformanceLibraries), func(l conformanceLibrary) bool { return !l.overValkey })
-	runConformance(t, libraries, func() *rig.Cluster { return rig.StartServersOf(t, "valkey-server") })
+	libraries := slices.DeleteFunc(allLibraries(t), func(l library) bool { return !l.overValkey })
+	runConformance(t, libraries, &stage{newServers: func() *rig.Cluster { return rig.StartServersOf(t, "valkey-server") }})
 }
 
-// A conformanceStage has the servers for one library at a time. It has a proxy for each
-// lock rule, started at the first use.
-type conformanceStage struct {
-	cluster *rig.Cluster
-	proxies map[string]*rig.Proxy
+// TestConformanceOverTLS is TestConformance for libraries of each language that connect with
+// TLS and a password, to a proxy without an upstream.
+func TestConformanceOverTLS(t *testing.T) {
+	t.Parallel()
+	libraries := slices.DeleteFunc(allLibraries(t), func(l library) bool { return !l.overTLS })
+	runConformance(t, libraries, &stage{newServers: func() *rig.Cluster { return rig.StartServers(t) }, authority: testca.New(t)})
 }
 
-func (s *conformanceStage) proxyWith(t *testing.T, rule string) *rig.Proxy {
+// A stage has the servers for one library at a time. It has a proxy for each lock rule,
+// started at the first use. With an authority, clients connect with TLS.
+type stage struct {
+	newServers func() *rig.Cluster
+	authority  *testca.Authority
+	cluster    *rig.Cluster
+	proxies    map[string]*rig.Proxy
+	ports      map[string]int
+}
+
+func (s *stage) proxyWith(t *testing.T, rule string) (proxy *rig.Proxy, port int) {
 	if s.proxies[rule] == nil {
-		s.proxies[rule] = s.cluster.AddProxy(t, rig.Options{
-			Rules: []string{rule}, RestartDelay: conformanceQuarantine, MaxQuarantine: conformanceQuarantine,
-		})
+		options := rig.Options{Rules: []string{rule}, RestartDelay: quarantine, MaxQuarantine: quarantine}
+		if s.authority != nil {
+			shown := s.authority.Issue(60 * 24 * time.Hour) // so long that the proxy does not warn of the end
+			s.ports[rule], options.Upstream = rig.FreePort(t), "none"
+			options.More = fmt.Sprintf("tls: {listen: 127.0.0.1:%d, cert_file: %s, key_file: %s}\nauth: {password: correct-horse}\n",
+				s.ports[rule], shown.CertFile, shown.KeyFile)
+		}
+		s.proxies[rule] = s.cluster.AddProxy(t, options)
+		if s.authority == nil {
+			s.ports[rule] = s.proxies[rule].Port
+		}
 	}
-	return s.proxies[rule]
+	return s.proxies[rule], s.ports[rule]
 }
 
-// conformanceResult is the outcome for one library.
-type conformanceResult struct {
-	library conformanceLibrary
+// result is the outcome for one library.
+type result struct {
+	library library
 	version string           // from its program
 	failed  map[string]error // by scenario; errUnsupported: the library has no means for it
 }
 
-// runConformance returns the results of the libraries that ran, in the order of the list.
-func runConformance(outer *testing.T, libraries []conformanceLibrary, newServers func() *rig.Cluster) []conformanceResult {
-	libraries = sortedByLibrary(libraries)
-	results := make([]*conformanceResult, len(libraries))
+// runConformance returns the results of the libraries that ran, sorted by library.
+func runConformance(outer *testing.T, libraries []library, like *stage) []result {
+	libraries = sorted(libraries)
+	results := make([]*result, len(libraries))
 	next := make(chan int, len(libraries))
 	for i := range libraries {
 		next <- i
 	}
 	close(next) // before the workers start: each ends early if its servers or proxy do not start
 	var wg sync.WaitGroup
-	for range min(conformanceWorkers, len(libraries)) {
+	for range min(workers, len(libraries)) {
 		wg.Go(func() {
-			var own *conformanceStage
+			own := *like
 			for i := range next {
-				outer.Run(strings.ReplaceAll(libraries[i].name(), "/", "-"), func(t *testing.T) {
-					if own == nil {
-						own = &conformanceStage{newServers(), map[string]*rig.Proxy{}}
+				outer.Run(libraries[i].testName(), func(t *testing.T) {
+					if own.cluster == nil {
+						own.cluster, own.proxies, own.ports = own.newServers(), map[string]*rig.Proxy{}, map[string]int{}
 					}
-					proxy := own.proxyWith(outer, cmp.Or(libraries[i].rule, "lock:*"))
-					results[i] = conform(t, own.cluster, proxy, libraries[i], fmt.Sprintf("lock:conf-%d", i))
+					program := libraries[i].install(t)
+					if own.authority != nil {
+						program.env = append(program.env, "REDIS_TLS_CA="+own.authority.File, "REDIS_PASSWORD=correct-horse")
+					}
+					proxy, port := own.proxyWith(outer, libraries[i].rule)
+					results[i] = conform(t, own.cluster, proxy, port, program, libraries[i], fmt.Sprintf("lock:conf-%d", i))
 				})
 			}
 		})
 	}
 	wg.Wait()
-	var ran []conformanceResult
-	for _, result := range results {
-		if result != nil {
-			ran = append(ran, *result)
+	var ran []result
+	for _, each := range results {
+		if each != nil {
+			ran = append(ran, *each)
 		}
 	}
 	return ran
@@ -98,28 +122,27 @@ func runConformance(outer *testing.T, libraries []conformanceLibrary, newServers
 
 // conform takes one library through all scenarios. The name of each scenario's lock begins
 // with locks.
-func conform(t *testing.T, c *rig.Cluster, proxy *rig.Proxy, library conformanceLibrary, locks string) *conformanceResult {
-	program := library.program(t)
-	start := func(name string) (*conformanceClient, error) {
-		return startConformanceClient(t, name, program, proxy.Port, library.selects)
+func conform(t *testing.T, c *rig.Cluster, proxy *rig.Proxy, port int, program clientProgram, library library, locks string) *result {
+	clients := map[string]*client{}
+	start := func(name string) (*client, error) {
+		return startClient(name, program, fmt.Sprint(port), library.selects)
 	}
-	var first, second *conformanceClient
-	restart := func() {
-		for _, client := range []*conformanceClient{first, second} {
-			if client != nil {
-				client.kill()
-			}
-		}
-		var err error
-		if first, err = start("the first client"); err != nil {
-			t.Fatal(err)
-		}
-		if second, err = start("the second client"); err != nil {
-			t.Fatal(err)
+	kill := func() {
+		for name, client := range clients {
+			client.kill()
+			delete(clients, name)
 		}
 	}
-	restart()
-	result := &conformanceResult{library: library, failed: map[string]error{}}
+	defer kill()
+	scenario := func(lock string) *run {
+		return &run{t: t, cluster: c, proxy: proxy, library: library, start: start, clients: clients, lock: lock, where: map[string][]string{}}
+	}
+	ready := scenario(locks)
+	first, second := ready.client("first"), ready.client("second")
+	if ready.vote(rig.MasterCount); ready.err != nil {
+		t.Fatal(ready.err)
+	}
+	result := &result{library: library, failed: map[string]error{}}
 	var err error
 	if result.version, err = first.ask("version"); err != nil {
 		t.Fatalf("%v\n%s", err, first.log)
@@ -127,61 +150,53 @@ func conform(t *testing.T, c *rig.Cluster, proxy *rig.Proxy, library conformance
 	if library.version != "" && result.version != library.version {
 		t.Errorf("the library is %s, not %s", result.version, library.version)
 	}
-	if err := library.keptUnderItsRule(first, locks); err != nil {
-		t.Error(err)
-	}
-	ready := &conformanceRun{t: t, cluster: c, proxy: proxy}
-	if ready.allVote(); ready.err != nil {
-		t.Fatal(ready.err)
+	for _, key := range ready.keys(first, locks) {
+		if covered, _ := path.Match(library.rule, key); !covered {
+			t.Errorf("the lock is kept under %q, which the list's rule does not cover", key)
+		}
 	}
 	broken := false
-	for _, scenario := range conformanceScenarios {
-		if c.Embedded && slices.Contains(scenariosOfServers, scenario.name) {
-			continue
+	for _, story := range stories(t, "scenarios") {
+		if c.Embedded && strings.HasSuffix(story.Title, "masters killed") {
+			continue // that is impossible with embedded ones
 		}
-		run := &conformanceRun{t: t, cluster: c, proxy: proxy, library: library, first: first, second: second, start: start,
-			lock: locks + ":" + strings.ReplaceAll(scenario.name, " ", "-"), where: map[string][]string{}}
-		scenario.run(run)
-		result.failed[scenario.name] = run.err
-		if err := library.judge(scenario.name, run.err); err != nil {
-			t.Errorf("%s: %v\nfirst client:\n%ssecond client:\n%s", scenario.name, err, first.log.Tail(30), second.log.Tail(30))
+		s := scenario(locks + ":" + strings.ReplaceAll(story.Title, " ", "-"))
+		result.failed[story.Title] = s.tell(story)
+		if err := library.judge(story.Title, result.failed[story.Title]); err != nil {
+			t.Errorf("%s: %v", story.Title, err)
+			for name, client := range clients {
+				t.Logf("%s client:\n%s", name, client.log.Tail(30))
+			}
 		}
-		switch {
-		case errors.Is(run.err, errUnsupported):
-			_, _ = first.ask("release", run.lock)
-			_, _ = second.ask("release", run.lock)
-		case run.err != nil:
+		switch err := result.failed[story.Title]; {
+		case errors.Is(err, errUnsupported):
+			_, _ = first.ask("release", s.lock)
+			_, _ = second.ask("release", s.lock)
+		case err != nil:
 			broken = true
-			restart()
+			kill()
+			first, second = ready.client("first"), ready.client("second")
+			if ready.err != nil {
+				t.Fatal(ready.err)
+			}
 		}
 	}
-	for _, client := range []*conformanceClient{first, second} {
+	for name, client := range clients {
 		if err := client.finish(); err != nil {
 			t.Errorf("%v\n%s", err, client.log.Tail(30))
 		}
+		delete(clients, name)
 	}
 	if !broken {
-		after := &conformanceRun{t: t, cluster: c, library: library}
-		if after.leavesNothing(locks + ":"); after.err != nil {
-			t.Error(after.err)
+		if err := scenario(locks).leavesNothing(strings.TrimPrefix(locks, "lock:") + ":"); err != nil {
+			t.Error(err)
 		}
 	}
 	return result
 }
 
-// keptUnderItsRule tells whether the library's lock rule matches a lock's keys.
-func (l conformanceLibrary) keptUnderItsRule(client *conformanceClient, lock string) error {
-	keys, err := client.ask("key", lock)
-	for _, key := range strings.Fields(keys) {
-		if covered, _ := path.Match(cmp.Or(l.rule, "lock:*"), key); err == nil && !covered {
-			err = fmt.Errorf("the lock is kept under %q, which the list's rule does not cover", key)
-		}
-	}
-	return err
-}
-
 // judge compares the outcome with the library's entry in the list.
-func (l conformanceLibrary) judge(scenario string, err error) error {
+func (l library) judge(scenario string, err error) error {
 	_, skipped := l.skips[scenario]
 	_, broken := l.fails[scenario]
 	switch {

@@ -18,36 +18,40 @@ import (
 // refuses that, because the other's token is larger.
 func TestPausedHolderIsFencedOff(t *testing.T) {
 	t.Parallel()
-	rig.Need(t, rig.PHP, rig.Phpredis)
-	jedis := java("FencedHolder", "jedis-8")(t)
 	c := rig.StartCluster(t, rig.Options{})
 	other := c.AddProxy(t, rig.Options{})
-	type starter func(proxy *rig.Proxy, lock, resource, name string) *talker
-	php := func(proxy *rig.Proxy, lock, resource, name string) *talker {
-		program := filepath.Join("clients", "php", "fenced_holder.php")
-		return startTalker(t, "php", program, fmt.Sprint(proxy.Port), lock, resource, name)
-	}
-	java := func(proxy *rig.Proxy, lock, resource, name string) *talker {
-		return startTalker(t, append(slices.Clone(jedis.words), fmt.Sprint(proxy.Port), lock, resource, name)...)
-	}
+	php, jedis := php(t, []string{"fenced_holder.php"}), java(t, []string{"FencedHolder", "jedis-8"})
 	for _, test := range []struct {
 		name          string
-		sleeper, next starter
+		sleeper, next clientProgram
 	}{
-		{"phpredis", php, java},
-		{"Jedis", java, php},
+		{"phpredis", php, jedis},
+		{"Jedis", jedis, php},
 	} {
 		lock, resource := "lock:fenced:"+test.name, "resource:"+test.name
-		sleeper := test.sleeper(c.Proxy, lock, resource, "the sleeper")
+		start := func(name string, program clientProgram, proxy *rig.Proxy) *fencedHolder {
+			program.words = append(slices.Clone(program.words), fmt.Sprint(proxy.Port), lock, resource, name)
+			client, err := startClient(name, program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := client.finish(); err != nil {
+					t.Errorf("%v\n%s", err, client.log)
+				}
+			})
+			return &fencedHolder{client, t}
+		}
+		sleeper := start("the sleeper", test.sleeper, c.Proxy)
 		first := sleeper.number()
 		sleeper.pause()
-		sleeper.tell("write") // it reads this when it goes on
-		next := test.next(other, lock, resource, "the next holder")
+		sleeper.says("write") // it reads this when it goes on
+		next := start("the next holder", test.next, other)
 		second := next.number() // the sleeper's lock has ended
 		if first >= second {
 			t.Errorf("%s: the token %d, and for the next holder %d", test.name, first, second)
 		}
-		next.tell("write")
+		next.says("write")
 		if answer := next.hear(); answer != "written" {
 			t.Errorf("%s: the next holder's write is %s, want written", test.name, answer)
 		}
@@ -63,8 +67,14 @@ func TestPausedHolderIsFencedOff(t *testing.T) {
 	}
 }
 
+// A fencedHolder is a program that prints its token, and writes when it is told.
+type fencedHolder struct {
+	*client
+	t *testing.T
+}
+
 // number returns the number that the program prints.
-func (p *talker) number() int64 {
+func (p *fencedHolder) number() int64 {
 	p.t.Helper()
 	line := p.hear()
 	n, err := strconv.ParseInt(line, 10, 64)
@@ -74,20 +84,34 @@ func (p *talker) number() int64 {
 	return n
 }
 
-func (p *talker) signal(s syscall.Signal) {
+func (p *fencedHolder) says(line string) {
+	if err := p.tell(line); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *fencedHolder) hear() string {
+	answer, err := p.answer()
+	if err != nil {
+		p.t.Fatalf("%v\n%s", err, p.log)
+	}
+	return answer
+}
+
+func (p *fencedHolder) signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.process.Signal(s); err != nil {
+	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Fatalf("%s: %v: %v", p.name, s, err)
 	}
 }
 
 // pause stops the program and returns when each of its threads stands still.
-func (p *talker) pause() {
+func (p *fencedHolder) pause() {
 	p.t.Helper()
 	p.signal(syscall.SIGSTOP)
-	p.t.Cleanup(func() { _ = p.process.Signal(syscall.SIGCONT) })
+	p.t.Cleanup(func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) })
 	rig.WaitFor(p.t, p.name+" stops", func() error {
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.process.Pid))
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
 		if err != nil || len(threads) == 0 {
 			return fmt.Errorf("its threads are not listed (%v)", err)
 		}

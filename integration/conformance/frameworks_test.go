@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -15,7 +14,7 @@ import (
 // handbook's table of frameworks has its key and its rule.
 type framework struct {
 	row     string // how its row of the table begins
-	library conformanceLibrary
+	library library
 	lock    string
 }
 
@@ -24,8 +23,8 @@ func frameworks(t *testing.T) []framework {
 	sessions.upstreamKeys = []string{"PHPREDIS_SESSION:report"}
 	own := libraryNamed(t, "django-redis 7.0.0")
 	own.selects, own.rule = "own", "lock:*"
-	redbeat := conformanceLibrary{version: "2.4.2", rule: "redbeat::lock", upstreamKeys: []string{"redbeat:*"},
-		program: pythonLibrary("conformance_redbeat.py", "celery-redbeat-2.4.2")}
+	redbeat := library{version: "2.4.2", rule: "redbeat::lock", upstreamKeys: []string{"redbeat:*"},
+		program: []string{"python", "conformance_redbeat.py", "celery-redbeat-2.4.2"}}
 	return []framework{
 		{"Laravel", libraryNamed(t, "Laravel cache lock over phpredis"), "report"},
 		{"Symfony Lock", libraryNamed(t, "Symfony Lock over phpredis"), "lock:report"},
@@ -51,19 +50,19 @@ func TestFrameworkKeys(t *testing.T) {
 	c := rig.StartServers(t)
 	var rules []string
 	for _, f := range frameworks(t) {
-		if !slices.Contains(rules, f.rule()) {
-			rules = append(rules, f.rule())
+		if !slices.Contains(rules, f.library.rule) {
+			rules = append(rules, f.library.rule)
 		}
 	}
 	before, alone := c.AddProxy(t, rig.Options{Rules: rules}), c.AddProxy(t, rig.Options{Upstream: "none", Rules: []string{"*"}})
 	for _, f := range frameworks(t) {
 		t.Run(f.row, func(t *testing.T) {
 			key := f.locks(t, c, before)
-			if !hasRow(handbook, f.row, f.library.version, "`"+key+"`", "`"+f.rule()+"`") {
-				t.Errorf("the handbook's table has no row of %s, version %q, with the key %s and the rule %s", f.row, f.library.version, key, f.rule())
+			if !hasRow(handbook, f.row, f.library.version, "`"+key+"`", "`"+f.library.rule+"`") {
+				t.Errorf("the handbook's table has no row of %s, version %q, with the key %s and the rule %s", f.row, f.library.version, key, f.library.rule)
 			}
-			if covered, err := path.Match(f.rule(), key); !covered {
-				t.Errorf("the rule %s does not match the key %s (%v)", f.rule(), key, err)
+			if covered, err := path.Match(f.library.rule, key); !covered {
+				t.Errorf("the rule %s does not match the key %s (%v)", f.library.rule, key, err)
 			}
 			if len(f.library.upstreamKeys) == 0 {
 				f.locks(t, c, alone)
@@ -72,11 +71,9 @@ func TestFrameworkKeys(t *testing.T) {
 	}
 }
 
-func (f framework) rule() string { return cmp.Or(f.library.rule, "lock:*") }
-
 // locks has the framework take and release its lock, and returns the lock's key.
 func (f framework) locks(t *testing.T, c *rig.Cluster, proxy *rig.Proxy) string {
-	client, err := startConformanceClient(t, f.row, f.library.program(t), proxy.Port, f.library.selects)
+	client, err := startClient(f.row, f.library.install(t), fmt.Sprint(proxy.Port), f.library.selects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +90,7 @@ func (f framework) locks(t *testing.T, c *rig.Cluster, proxy *rig.Proxy) string 
 		t.Errorf("the version is %s, not %s", version, f.library.version)
 	}
 	key := asks("key", f.lock)
-	if answer := asks("acquire", f.lock, conformanceTTL); answer != "yes" {
+	if answer := asks("acquire", f.lock, 120_000); answer != "yes" {
 		t.Errorf("acquire is answered %q", answer)
 	}
 	onMasters(t, c, key)
@@ -102,7 +99,7 @@ func (f framework) locks(t *testing.T, c *rig.Cluster, proxy *rig.Proxy) string 
 	}
 	onMasters(t, c)
 	for _, beside := range keysOn(t, c.Upstream) {
-		if !slices.ContainsFunc(f.library.upstreamKeys, func(glob string) bool { ok, _ := path.Match(glob, beside); return ok }) {
+		if !matchesAny(f.library.upstreamKeys, beside) {
 			t.Errorf("%s is on the upstream", beside)
 		}
 	}

@@ -4,28 +4,123 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/corpus"
 	"redlock-proxy/integration/rig"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// handwritten is lock code that applications write by hand, without a library.
-type handwritten struct {
-	keys []string
-	// proxies is the number of proxies that the clients use. Values that two clients share
-	// are safe only through one proxy.
-	proxies  int
+// A pattern is lock code that applications write by hand, without a library: a story of
+// stories/handwritten.txt, which says what its lines are.
+type pattern struct {
+	name     string
+	keys     []string
+	shared   bool
 	protocol int // 0: the client's own choice
 	// holder makes one client of the lock, which enters and leaves it again and again.
-	holder func(client *redis.Client, name string) rig.Contender
+	holder func(client *redis.Client, me string) rig.Contender
 }
 
-// handwrittenTTL is in milliseconds, for scripts.
-const handwrittenTTL = 60_000
+func patterns(t *testing.T) []pattern {
+	t.Helper()
+	text := corpus.Read(rig.ReadFile(t, "conformance/stories/handwritten.txt"))
+	all := []pattern{{name: "a timestamp, GET, GETSET, DEL", keys: []string{"lock:timestamp"}, shared: true,
+		holder: func(client *redis.Client, me string) rig.Contender {
+			lock := &timestampLock{client: client, key: "lock:timestamp", id: int(crc32.ChecksumIEEE([]byte(me)) % 1_000_000)}
+			return rig.Contender{Take: lock.take, Give: lock.give}
+		}}}
+	for _, story := range text.Stories {
+		p := pattern{name: story.Title}
+		code := map[string][]string{}
+		for _, line := range story.Lines {
+			switch word, rest, _ := strings.Cut(line, " "); word {
+			case "keys":
+				p.keys = strings.Fields(rest)
+			case "shared":
+				p.shared = true
+			case "RESP2":
+				p.protocol = 2
+			case "take", "undo", "renew", "give":
+				code[word] = append(code[word], rest)
+			default:
+				t.Fatalf("%s: nobody knows %q", story.Title, line)
+			}
+		}
+		p.holder = func(client *redis.Client, me string) rig.Contender { return contender(text, code, client, me) }
+		all = append(all, p)
+	}
+	return all
+}
+
+// contender makes a client of a pattern's lines.
+func contender(text corpus.Theme, code map[string][]string, client *redis.Client, me string) rig.Contender {
+	end, ended := make(chan struct{}), make(chan struct{})
+	run := func(ctx context.Context, line string) (granted bool, err error) {
+		command, wanted, _ := strings.Cut(strings.ReplaceAll(line, "{me}", me), " -> ")
+		reply, err := send(ctx, client, text.Words(command))
+		if reply == nil {
+			reply = "nil"
+		}
+		want, refused, _ := strings.Cut(wanted, " or ")
+		granted = fmt.Sprint(reply) == want
+		if err == nil && !granted && (refused == "" || fmt.Sprint(reply) != refused) {
+			err = fmt.Errorf("%s is answered %v, want %s", command, reply, wanted)
+		}
+		return granted, err
+	}
+	all := func(ctx context.Context, lines []string) error {
+		for _, line := range lines {
+			if _, err := run(ctx, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return rig.Contender{
+		Take: func(ctx context.Context) (bool, error) {
+			for i, line := range code["take"] {
+				ok, err := run(ctx, line)
+				if !ok && i > 0 {
+					err = errors.Join(err, all(ctx, code["undo"]))
+				}
+				if !ok || err != nil {
+					return false, err
+				}
+			}
+			if len(code["renew"]) == 0 {
+				return true, nil
+			}
+			end, ended = make(chan struct{}), make(chan struct{})
+			go func(end, ended chan struct{}) {
+				defer close(ended)
+				for { // so often that renewals and releases coincide
+					select {
+					case <-end:
+						return
+					case <-time.After(2 * time.Millisecond):
+						_, _ = send(ctx, client, text.Words(strings.ReplaceAll(code["renew"][0], "{me}", me)))
+					}
+				}
+			}(end, ended)
+			return true, nil
+		},
+		Give: func(ctx context.Context) error {
+			err := all(ctx, code["give"])
+			if len(code["renew"]) > 0 {
+				close(end)
+				<-ended
+			}
+			return err
+		},
+	}
+}
 
 // TestHandwrittenLocks: every pattern keeps its lock on a quorum while it is held, refuses
 // a second client, and leaves nothing behind. It lets in only one of many contending
@@ -34,10 +129,14 @@ func TestHandwrittenLocks(t *testing.T) {
 	t.Parallel()
 	c := rig.StartCluster(t, rig.Options{Rules: []string{"lock:*"}})
 	proxies := []*rig.Proxy{c.Proxy, c.AddProxy(t, rig.Options{Rules: []string{"lock:*"}})}
-	for name, pattern := range handwrittenLocks {
-		t.Run(name, func(t *testing.T) {
+	for _, pattern := range patterns(t) {
+		t.Run(pattern.name, func(t *testing.T) {
+			reached := proxies
+			if pattern.shared {
+				reached = proxies[:1]
+			}
 			var clients []*redis.Client
-			for _, proxy := range proxies[:max(1, pattern.proxies)] {
+			for _, proxy := range reached {
 				client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), Protocol: pattern.protocol, MaxRetries: -1,
 					ReadTimeout: rig.Patience, PoolSize: 100})
 				t.Cleanup(func() { client.Close() })
@@ -47,49 +146,42 @@ func TestHandwrittenLocks(t *testing.T) {
 			const contenders, turns = 20, 5
 			var all []rig.Contender
 			for i := range contenders {
-				all = append(all, pattern.holder(clients[i%len(clients)], fmt.Sprintf("client-%d", i)))
+				all = append(all, pattern.holder(clients[i%len(clients)], fmt.Sprintf("token-of-client-%d", i)))
 			}
-			rig.Contend(t, name, all, turns)
+			rig.Contend(t, pattern.name, all, turns)
 			pattern.waitOn(t, c, 0, 0)
 		})
 	}
 }
 
 // live takes one lock through its whole life with two clients.
-func (h handwritten) live(t *testing.T, c *rig.Cluster, clients []*redis.Client) {
+func (p pattern) live(t *testing.T, c *rig.Cluster, clients []*redis.Client) {
 	t.Helper()
-	ctx := t.Context()
-	first, second := h.holder(clients[0], "the-first-client"), h.holder(clients[len(clients)-1], "the-second-client")
+	first, second := p.holder(clients[0], "token-of-the-first-client"), p.holder(clients[len(clients)-1], "token-of-the-second-client")
 	take := func(client rig.Contender, want bool) {
 		t.Helper()
-		if ok, err := client.Take(ctx); ok != want || err != nil {
+		if ok, err := client.Take(t.Context()); ok != want || err != nil {
 			t.Fatalf("taking it: %v %v, want %v", ok, err, want)
 		}
 	}
-	give := func(client rig.Contender) {
-		t.Helper()
-		if err := client.Give(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for range 2 {
-		take(first, true)
-		h.waitOn(t, c, rig.Quorum, rig.MasterCount)
-		take(second, false)
-		give(first)
-		h.waitOn(t, c, 0, 0)
-		take(second, true)
-		h.waitOn(t, c, rig.Quorum, rig.MasterCount)
-		give(second)
-		h.waitOn(t, c, 0, 0)
+		for _, pair := range [][2]rig.Contender{{first, second}, {second, first}} {
+			take(pair[0], true)
+			p.waitOn(t, c, rig.Quorum, rig.MasterCount)
+			take(pair[1], false)
+			if err := pair[0].Give(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			p.waitOn(t, c, 0, 0)
+		}
 	}
 }
 
 // waitOn waits until each key is on at least least and at most most masters. It fails the
 // test if a key is on the upstream.
-func (h handwritten) waitOn(t *testing.T, c *rig.Cluster, least, most int) {
+func (p pattern) waitOn(t *testing.T, c *rig.Cluster, least, most int) {
 	t.Helper()
-	for _, key := range h.keys {
+	for _, key := range p.keys {
 		rig.WaitFor(t, key, func() error {
 			count := 0
 			for _, master := range c.Masters {
@@ -106,6 +198,54 @@ func (h handwritten) waitOn(t *testing.T, c *rig.Cluster, least, most int) {
 			t.Errorf("%s is on the upstream", key)
 		}
 	}
+}
+
+// timestampLock is the lock of the old SETNX page. Its value is the time at which it
+// expires, in seconds. A client that finds it expired puts in its own time by GETSET.
+type timestampLock struct {
+	client *redis.Client
+	key    string
+	id     int // makes its times different from other clients'
+	until  string
+}
+
+func (l *timestampLock) take(ctx context.Context) (bool, error) {
+	l.until = fmt.Sprintf("%d.%06d", time.Now().Add(time.Minute).Unix(), l.id)
+	if ok, err := l.client.Do(ctx, "SETNX", l.key, l.until).Bool(); ok || err != nil {
+		return ok, err
+	}
+	found, err := l.client.Get(ctx, l.key).Result()
+	if errors.Is(err, redis.Nil) {
+		return false, nil // released meanwhile; the caller tries again
+	}
+	if over, err := isOver(found, err); !over || err != nil {
+		return false, err
+	}
+	old, err := l.client.Do(ctx, "GETSET", l.key, l.until).Text()
+	if errors.Is(err, redis.Nil) {
+		return true, nil // released meanwhile: the GETSET took it
+	}
+	return isOver(old, err)
+}
+
+func isOver(stamp string, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	until, err := strconv.ParseFloat(stamp, 64)
+	return until < float64(time.Now().Unix()), err
+}
+
+// give deletes the lock unless it has expired.
+func (l *timestampLock) give(ctx context.Context) error {
+	if over, err := isOver(l.until, nil); over || err != nil {
+		return err
+	}
+	n, err := l.client.Del(ctx, l.key).Result()
+	if err == nil && n == 0 {
+		err = errors.New("the lock was no longer its own")
+	}
+	return err
 }
 
 // TestTimestampLockTakenOver: several clients find an expired timestamp lock and put their
@@ -169,96 +309,4 @@ func raceForTimestampLock(t *testing.T, clients []*redis.Client, key string, cla
 	close(start)
 	wg.Wait()
 	return winners
-}
-
-// TestWatchdogKeepsItsLock: a lock that its holder renews lasts longer than its TTL. It ends
-// soon after its holder.
-func TestWatchdogKeepsItsLock(t *testing.T) {
-	t.Parallel()
-	c := rig.StartCluster(t, rig.Options{})
-	client := c.Proxy.Client(t)
-	const key, ttl = "lock:watched", 8 * time.Second
-	held := newWatchdogLock(client, key, "the-living-client", ttl)
-	held.every = ttl / 30 // so a renewal may be late by nearly the whole TTL
-	if ok, err := held.take(t.Context()); !ok || err != nil {
-		t.Fatalf("taking it: %v %v", ok, err)
-	}
-	other := newWatchdogLock(client, key, "the-waiting-client", ttl)
-	for end := time.Now().Add(ttl + ttl/2); time.Now().Before(end); rig.Pause(t.Context(), 20*time.Millisecond) {
-		// On a busy machine too few masters may answer in time.
-		if ok, err := other.take(t.Context()); ok || err != nil && !rig.NoQuorum(err) {
-			t.Fatalf("another client takes a lock that its holder renews: %v %v", ok, err)
-		}
-	}
-	c.WaitHeld(t, key, held.token)
-	held.stop()
-	rig.WaitFor(t, "nobody renews it any more", func() error {
-		ok, err := other.take(t.Context())
-		if err == nil && !ok {
-			err = errors.New("it is still held")
-		}
-		return err
-	})
-	c.WaitHeld(t, key, other.token)
-	if err := other.give(t.Context()); err != nil {
-		t.Error(err)
-	}
-	c.WaitGone(t, key)
-}
-
-// TestReentrantCounter: the holder may enter any number of times. The lock is free after it
-// has left as many times.
-func TestReentrantCounter(t *testing.T) {
-	t.Parallel()
-	c := rig.StartCluster(t, rig.Options{})
-	first, second := c.Proxy.Client(t), c.AddProxy(t, rig.Options{}).Client(t)
-	const key, depth = "lock:entered", 7
-	enter := func(client *redis.Client, owner string) int {
-		t.Helper()
-		n, err := client.Eval(t.Context(), enterCounted, []string{key}, owner, handwrittenTTL).Int()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	for i := range depth {
-		if n := enter(first, "owner-of-the-lock-1"); n != i+1 {
-			t.Fatalf("entering it again is answered %d, want %d", n, i+1)
-		}
-		if n := enter(second, "owner-of-the-lock-2"); n != 0 {
-			t.Fatalf("another client enters: %d", n)
-		}
-	}
-	for i := range depth {
-		// Every other time goes through the other proxy: the masters keep the count.
-		client := []*redis.Client{first, second}[i%2]
-		n, err := client.Eval(t.Context(), leaveCounted, []string{key}, "owner-of-the-lock-1", handwrittenTTL).Int()
-		if want := depth - 1 - i; n != want || err != nil {
-			t.Fatalf("leaving it is answered %d %v, want %d", n, err, want)
-		}
-	}
-	handwritten{keys: []string{key}}.waitOn(t, c, 0, 0)
-	if n := enter(second, "owner-of-the-lock-2"); n != 1 {
-		t.Fatalf("entering the free lock is answered %d", n)
-	}
-}
-
-// settledBy returns err, or an error for a client that finds its lock lost.
-func settledBy(held bool, err error) error {
-	if err == nil && !held {
-		err = errors.New("the lock was no longer its own")
-	}
-	return err
-}
-
-// evalBool runs a script that returns 1 or OK for true, and 0 or nil for false.
-func evalBool(ctx context.Context, client *redis.Client, script *redis.Script, keys []string, argv ...any) (bool, error) {
-	reply, err := script.Run(ctx, client, keys, argv...).Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return reply == int64(1) || reply == "OK" || reply == true, nil
 }

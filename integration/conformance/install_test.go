@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,57 +104,132 @@ func absolute(t *testing.T, path string) string {
 	return path
 }
 
+// installers make the languages' programs from the words that libraries.txt has behind the language.
+var installers = map[string]func(t *testing.T, words []string) clientProgram{
+	"python": python, "node": node, "java": java, "php": php, "ruby": ruby, "go": golang, "cpp": cpp, "rust": rust, "sh": shell,
+}
+
+func (l library) install(t *testing.T) clientProgram {
+	t.Helper()
+	return installers[l.program[0]](t, l.program[1:])
+}
+
+// python installs the packages of a requirements file into a directory of their own.
+func python(t *testing.T, words []string) clientProgram {
+	t.Helper()
+	rig.Need(t, rig.Python, rig.Pip)
+	file := absolute(t, "clients/python/requirements/"+words[1]+".txt")
+	dir := installed(t, words[1], []string{file}, func(dir string) error {
+		return fetch(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", file)
+	})
+	return clientProgram{words: []string{"python3", "-B", "clients/python/" + words[0]}, env: []string{"PYTHONPATH=" + dir}}
+}
+
 // node installs all versions at once. The lock file gives each version a name.
-func node(script, alias string) func(*testing.T) clientProgram {
-	return func(t *testing.T) clientProgram {
-		t.Helper()
-		rig.Need(t, rig.Node, rig.NPM)
-		files := []string{"clients/node/package.json", "clients/node/package-lock.json"}
-		dir := installed(t, "npm", files, func(dir string) error {
-			for _, file := range files {
-				contents, err := os.ReadFile(file)
-				if err == nil {
-					err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), contents, 0o644)
-				}
-				if err != nil {
-					return err
-				}
+func node(t *testing.T, words []string) clientProgram {
+	t.Helper()
+	rig.Need(t, rig.Node, rig.NPM)
+	files := []string{"clients/node/package.json", "clients/node/package-lock.json"}
+	dir := installed(t, "npm", files, func(dir string) error {
+		for _, file := range files {
+			contents, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), contents, 0o644)
 			}
-			return fetch(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-		})
-		return clientProgram{
-			words: []string{"node", "clients/node/" + script, alias},
-			env:   []string{"NODE_PATH=" + filepath.Join(dir, "node_modules")},
+			if err != nil {
+				return err
+			}
 		}
-	}
+		return fetch(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	})
+	return clientProgram{words: []string{"node", "clients/node/" + words[0]}, env: []string{"NODE_PATH=" + filepath.Join(dir, "node_modules")}}
 }
 
 // java has Maven fetch a profile's dependencies and compiles the program with them.
-func java(class, profile string) func(*testing.T) clientProgram {
-	return func(t *testing.T) clientProgram {
-		t.Helper()
-		rig.Need(t, rig.Java, rig.Maven)
-		sources, err := filepath.Glob("clients/java/*.java")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pom, source := absolute(t, "clients/java/pom.xml"), absolute(t, "clients/java/"+class+".java")
-		jars := installed(t, profile, []string{pom}, func(dir string) error {
-			return fetch(t, dir, "mvn", "-q", "-B", "-f", pom, "-P", profile, "dependency:copy-dependencies", "-DoutputDirectory="+dir)
-		})
-		classes := installed(t, class+" "+profile, append(sources, pom), func(dir string) error {
-			return install(dir, "javac", "-nowarn", "-d", dir, "-sourcepath", filepath.Dir(source), "-cp", filepath.Join(jars, "*"), source)
-		})
-		path := classes + string(filepath.ListSeparator) + filepath.Join(jars, "*")
-		return clientProgram{words: []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, class}}
+func java(t *testing.T, words []string) clientProgram {
+	t.Helper()
+	rig.Need(t, rig.Java, rig.Maven)
+	class, profile := words[0], words[1]
+	sources, err := filepath.Glob("clients/java/*.java")
+	if err != nil {
+		t.Fatal(err)
 	}
+	pom, source := absolute(t, "clients/java/pom.xml"), absolute(t, "clients/java/"+class+".java")
+	jars := installed(t, profile, []string{pom}, func(dir string) error {
+		return fetch(t, dir, "mvn", "-q", "-B", "-f", pom, "-P", profile, "dependency:copy-dependencies", "-DoutputDirectory="+dir)
+	})
+	classes := installed(t, class+" "+profile, append(sources, pom), func(dir string) error {
+		return install(dir, "javac", "-nowarn", "-d", dir, "-sourcepath", filepath.Dir(source), "-cp", filepath.Join(jars, "*"), source)
+	})
+	path := classes + string(filepath.ListSeparator) + filepath.Join(jars, "*")
+	return clientProgram{words: []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, class}}
 }
 
-// interpreted returns a script for an interpreter that Debian installs.
-func interpreted(program, script string, needs ...rig.Program) func(*testing.T) clientProgram {
-	return func(t *testing.T) clientProgram {
-		t.Helper()
-		rig.Need(t, needs...)
-		return clientProgram{words: []string{program, script}}
+// golang builds the one program that has all Go libraries. Go's own caches keep its modules.
+func golang(t *testing.T, _ []string) clientProgram {
+	t.Helper()
+	binary := filepath.Join(rig.Scratch, "conformance")
+	installing.Lock()
+	defer installing.Unlock()
+	if _, err := os.Stat(binary); err != nil {
+		if err := fetch(t, "clients/go-conformance", "go", "build", "-o", binary, "."); err != nil {
+			t.Fatal(err)
+		}
 	}
+	return clientProgram{words: []string{binary}}
+}
+
+// cpp compiles the program with Debian's hiredis.
+func cpp(t *testing.T, _ []string) clientProgram {
+	t.Helper()
+	rig.Need(t, rig.Compiler, rig.Hiredis)
+	sources := []string{absolute(t, "clients/cpp/conversation.cpp"), absolute(t, "clients/cpp/conformance_redis_plus_plus.cpp")}
+	header := absolute(t, "clients/cpp/conversation.h")
+	dir := installed(t, "hiredis", append(slices.Clone(sources), header), func(dir string) error {
+		return install(dir, slices.Concat([]string{"g++", "-std=c++17", "-O1", "-o", "conformance"}, sources, []string{"-lhiredis"})...)
+	})
+	return clientProgram{words: []string{filepath.Join(dir, "conformance")}}
+}
+
+// rust builds the one program that has all crates. Cargo keeps its output in the user's
+// cache, so that only the first run takes minutes.
+func rust(t *testing.T, _ []string) clientProgram {
+	t.Helper()
+	rig.Need(t, rig.Cargo)
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(cache, "redlock-proxy-clients", "cargo")
+	installing.Lock()
+	defer installing.Unlock()
+	if err := fetch(t, "clients/rust", "cargo", "build", "--quiet", "--release", "--locked", "--target-dir", target); err != nil {
+		t.Fatal(err)
+	}
+	return clientProgram{words: []string{filepath.Join(target, "release", "conformance")}}
+}
+
+// php runs a program with Debian's PHP libraries.
+func php(t *testing.T, words []string) clientProgram {
+	t.Helper()
+	rig.Need(t, rig.PHP, rig.Phpredis, rig.Predis)
+	switch words[0] {
+	case "conformance_symfony.php":
+		rig.Need(t, rig.SymfonyLock)
+	case "conformance_illuminate.php":
+		rig.Need(t, rig.LaravelCache, rig.LaravelRedis, rig.Laravel)
+	}
+	return clientProgram{words: []string{"php", "clients/php/" + words[0]}}
+}
+
+// ruby runs a program with Debian's redis-rb.
+func ruby(t *testing.T, words []string) clientProgram {
+	t.Helper()
+	rig.Need(t, rig.Ruby, rig.RubyRedis)
+	return clientProgram{words: []string{"ruby", "clients/ruby/" + words[0]}}
+}
+
+// shell runs a script over redis-cli, which the room needs.
+func shell(_ *testing.T, words []string) clientProgram {
+	return clientProgram{words: []string{"sh", "clients/sh/" + words[0]}}
 }

@@ -16,21 +16,21 @@ import (
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	upstream := rig.StartServer(t, "upstream")
-	for i, library := range sortedByLibrary(ofThisTier(t, conformanceLibraries)) {
-		t.Run(strings.ReplaceAll(library.name(), "/", "-"), func(t *testing.T) {
-			program := library.program(t)
+	for i, library := range sorted(ofThisTier(t, allLibraries(t))) {
+		t.Run(library.testName(), func(t *testing.T) {
+			program := library.install(t)
 			proxy := rig.StartProxy(t, rig.Options{Upstream: upstream.URL(), Learn: true})
 			if err := upstream.Direct.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			client, err := startConformanceClient(t, "the client", program, proxy.Port, library.selects)
+			client, err := startClient("the client", program, fmt.Sprint(proxy.Port), library.selects)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var keys []string
 			for n := range 2 {
 				name := fmt.Sprintf("lock:learn-%d:%d", i, n)
-				for _, question := range [][]any{{"key", name}, {"acquire", name, conformanceTTL}, {"release", name}} {
+				for _, question := range [][]any{{"key", name}, {"acquire", name, 120_000}, {"release", name}} {
 					answer, err := client.ask(question...)
 					if err != nil || answer == "no" {
 						t.Fatalf("%q is answered %q, %v\n%s", question, answer, err, client.log)

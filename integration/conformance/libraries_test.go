@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,99 +9,132 @@ import (
 	"time"
 
 	"redlock-proxy/integration/layer"
+	"redlock-proxy/integration/rig"
 )
 
-// A conformanceLibrary is one lock library in one version, used as its own documentation
-// says.
-type conformanceLibrary struct {
-	library string // the name that its users know
-	version string // the answer of its program to "version"; "": Debian's
-	variant string // distinguishes two entries of one version
-
-	// long: the library runs in the tier Long only, because of its language.
-	long bool
-
-	// program runs the library. PORT and selects are appended to its words. It uses the
-	// protocol that client_test.go describes.
-	program func(t *testing.T) clientProgram
-	selects string
-
-	// rule is the only lock rule of the proxy; "": lock:*. Keys that the library derives from
-	// a lock's name must work without a rule of their own.
-	rule string
-	// shortest is the TTL of a lock that is left to expire; 0: two seconds.
-	shortest time.Duration
-	// renews: the library itself renews the lock of a living client.
-	renews bool
-	// overValkey: the library also runs with Valkey servers as masters.
-	overValkey bool
-	// upstreamKeys are globs of the keys that the library properly writes to the ordinary
-	// Redis. masterKeys are globs of the keys that it leaves behind on the masters.
-	upstreamKeys, masterKeys []string
-
-	// swallowsErrors: the library takes every error for "not granted". Its users cannot tell
-	// a lost quorum from a held lock.
-	swallowsErrors bool
-	// failedNode is the library's own text for a server that cannot answer, if the library
-	// does not pass on the server's text.
-	failedNode string
-
-	// skips maps a scenario to the reason why the library has no means for it. The library's
-	// program must then answer "unsupported".
-	skips map[string]string
-	// fails maps a scenario to the reason why the library cannot pass it. It must really fail.
-	fails map[string]string
+// A library is one lock library in one version: an entry of libraries.txt, which says what the fields mean.
+type library struct {
+	library, version, variant string
+	program                   []string // the language, and what runs it there
+	selects                   string
+	rule                      string
+	shortest                  time.Duration
+	long, renews              bool
+	overValkey, overTLS       bool
+	swallowsErrors            bool
+	failedNode                string
+	upstreamKeys, masterKeys  []string
+	skips, fails              map[string]string // reasons, by scenario
 }
 
-func (l conformanceLibrary) name() string {
+func (l library) name() string {
 	return strings.Join(slices.DeleteFunc([]string{l.library, l.version, l.variant}, func(s string) bool { return s == "" }), " ")
 }
 
-func (l conformanceLibrary) versionOf() (library, version string) { return l.library, l.version }
-func (l conformanceLibrary) onlyLong() bool                       { return l.long }
+// testName is the name of a subtest.
+func (l library) testName() string { return strings.ReplaceAll(l.name(), "/", "-") }
 
-// conformanceLibraries has the libraries of all languages: each language's file adds its
-// own. It is sorted by name before use.
-var conformanceLibraries []conformanceLibrary
-
-func libraryNamed(t *testing.T, name string) conformanceLibrary {
+// allLibraries returns the entries of libraries.txt in its order.
+func allLibraries(t *testing.T) []library {
 	t.Helper()
-	at := slices.IndexFunc(conformanceLibraries, func(l conformanceLibrary) bool { return l.name() == name })
+	var all []library
+	for line := range strings.Lines(rig.ReadFile(t, "conformance/libraries.txt")) {
+		line = strings.TrimRight(line, "\n")
+		field, isField := strings.CutPrefix(line, "    ")
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case !isField:
+			cells := append(strings.Split(line, " | "), "", "")
+			if cells[1] == "Debian's" {
+				cells[1] = ""
+			}
+			all = append(all, library{library: cells[0], version: cells[1], variant: cells[2],
+				rule: "lock:*", shortest: 2 * time.Second, skips: map[string]string{}, fails: map[string]string{}})
+		default:
+			if l := &all[len(all)-1]; !l.set(field) {
+				t.Fatalf("libraries.txt, %s: %q", l.name(), field)
+			}
+		}
+	}
+	return all
+}
+
+// set reads one line of an entry.
+func (l *library) set(line string) bool {
+	word, rest, _ := strings.Cut(line, " ")
+	scenario, why, _ := strings.Cut(rest, ": ")
+	switch {
+	case line == "long":
+		l.long = true
+	case line == "renews":
+		l.renews = true
+	case line == "over valkey":
+		l.overValkey = true
+	case line == "over TLS":
+		l.overTLS = true
+	case line == "swallows errors":
+		l.swallowsErrors = true
+	case word == "selects":
+		l.selects = rest
+	case word == "rule":
+		l.rule = rest
+	case word == "error":
+		l.failedNode = rest
+	case word == "shortest":
+		var err error
+		l.shortest, err = time.ParseDuration(rest)
+		return err == nil
+	case strings.HasPrefix(line, "upstream keeps "):
+		l.upstreamKeys = append(l.upstreamKeys, line[len("upstream keeps "):])
+	case strings.HasPrefix(line, "masters keep "):
+		l.masterKeys = append(l.masterKeys, line[len("masters keep "):])
+	case word == "no" && why != "":
+		l.skips[scenario] = why
+	case word == "fails" && why != "":
+		l.fails[scenario] = why
+	case l.program == nil && installers[word] != nil:
+		l.program = strings.Fields(line)
+	default:
+		return false
+	}
+	return true
+}
+
+func libraryNamed(t *testing.T, name string) library {
+	t.Helper()
+	all := allLibraries(t)
+	at := slices.IndexFunc(all, func(l library) bool { return l.name() == name })
 	if at < 0 {
 		t.Fatalf("there is no library %q", name)
 	}
-	return conformanceLibraries[at]
+	return all[at]
 }
 
-// ofThisTier returns the entries of a list that run in the chosen tier. In the tier Servers
-// that is one of each library, unless its language belongs to the tier Long: the first
-// variant of the newest version. The versions of a library are in their order.
-func ofThisTier[L interface {
-	versionOf() (library, version string)
-	onlyLong() bool
-}](t *testing.T, list []L) []L {
+// sorted sorts by library, ignoring case. Within a library the order of the list stays.
+func sorted(libraries []library) []library {
+	return slices.SortedStableFunc(slices.Values(libraries), func(a, b library) int {
+		return cmp.Compare(strings.ToLower(a.library), strings.ToLower(b.library))
+	})
+}
+
+// ofThisTier returns the libraries that run in the chosen tier. In the tier Servers that is
+// one of each library, unless its language belongs to the tier Long: the first variant of the
+// newest version. The versions of a library are in their order.
+func ofThisTier(t *testing.T, list []library) []library {
 	t.Helper()
 	if layer.Chosen() == layer.Long {
 		return list
 	}
-	var libraries []string
-	newest := map[string]L{}
+	var few []library
 	for _, l := range list {
-		library, version := l.versionOf()
-		if l.onlyLong() {
-			continue
+		at := slices.IndexFunc(few, func(other library) bool { return other.library == l.library })
+		switch {
+		case l.long || at >= 0 && few[at].version == l.version:
+		case at >= 0:
+			few[at] = l
+		default:
+			few = append(few, l)
 		}
-		before, known := newest[library]
-		if !known {
-			libraries = append(libraries, library)
-		} else if _, already := before.versionOf(); already == version {
-			continue
-		}
-		newest[library] = l
-	}
-	var few []L
-	for _, library := range libraries {
-		few = append(few, newest[library])
 	}
 	t.Run("the others", func(t *testing.T) {
 		layer.Only(t, layer.Long, fmt.Sprintf("%d more libraries, versions and variants", len(list)-len(few)))

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -20,14 +19,14 @@ const (
 
 var writeConformance = flag.Bool("conformance.write", false, "write the table of TestConformance into the README")
 
-// publishConformance prints the table. It compares the README with it, or writes it into
+// publish prints the table. It compares the README with it, or writes it into
 // the README if the flag says so. Another version of what comes from Debian is no
 // difference: it is told, but another Debian has it.
-func publishConformance(t *testing.T, results []conformanceResult) {
+func publish(t *testing.T, all []library, results []result) {
 	t.Helper()
-	table := conformanceTable(results)
+	table := conformanceTable(t, results)
 	t.Logf("\n%s", table)
-	if t.Failed() || len(results) < len(conformanceLibraries) {
+	if t.Failed() || len(results) < len(all) {
 		return // the table has only some of the libraries
 	}
 	readme, err := os.ReadFile(conformanceReadme)
@@ -39,7 +38,7 @@ func publishConformance(t *testing.T, results []conformanceResult) {
 	switch {
 	case !begins || !ends:
 		t.Errorf("the README has no lines %q and %q", conformanceBegin, conformanceEnd)
-	case withoutDebians(written) == withoutDebians(table) && (written == table || !*writeConformance):
+	case withoutDebians(all, written) == withoutDebians(all, table) && (written == table || !*writeConformance):
 	case *writeConformance:
 		if err := os.WriteFile(conformanceReadme, []byte(before+conformanceBegin+table+conformanceEnd+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -50,9 +49,9 @@ func publishConformance(t *testing.T, results []conformanceResult) {
 }
 
 // withoutDebians returns the table without the versions of Debian's packages.
-func withoutDebians(table string) string {
+func withoutDebians(all []library, table string) string {
 	debians := map[string]bool{}
-	for _, l := range conformanceLibraries {
+	for _, l := range all {
 		if l.version == "" {
 			debians[l.row()] = true
 		}
@@ -68,7 +67,7 @@ func withoutDebians(table string) string {
 }
 
 // row returns the first cell of the library's row.
-func (l conformanceLibrary) row() string {
+func (l library) row() string {
 	if l.variant == "" {
 		return l.library
 	}
@@ -76,13 +75,13 @@ func (l conformanceLibrary) row() string {
 }
 
 // conformanceTable has a row for each library, variant and outcome.
-func conformanceTable(results []conformanceResult) string {
+func conformanceTable(t *testing.T, results []result) string {
 	type row struct{ library, rule, passed, lost, remarks string }
 	var rows []row
 	versions, overValkey := map[row][]string{}, map[row][]string{}
 	for _, r := range results {
-		each := row{library: r.library.row(), rule: cmp.Or(r.library.rule, "lock:*")}
-		each.passed, each.remarks = r.outcome()
+		each := row{library: r.library.row(), rule: r.library.rule}
+		each.passed, each.remarks = r.outcome(stories(t, "scenarios"))
 		each.lost = "an error"
 		if r.library.swallowsErrors {
 			each.lost = "**\"not granted\"**"
@@ -105,27 +104,20 @@ func conformanceTable(results []conformanceResult) string {
 }
 
 // outcome counts the scenarios that the library has the means for, and those it passed.
-func (r conformanceResult) outcome() (passed, remarks string) {
+func (r result) outcome(scenarios []story) (passed, remarks string) {
 	good, all := 0, 0
 	var notes []string
-	for _, scenario := range conformanceScenarios {
-		switch err := r.failed[scenario.name]; {
+	for _, scenario := range scenarios {
+		switch err := r.failed[scenario.Title]; {
 		case errors.Is(err, errUnsupported):
-			notes = append(notes, scenario.name+": "+r.library.skips[scenario.name])
+			notes = append(notes, scenario.Title+": "+r.library.skips[scenario.Title])
 		case err != nil:
 			all++
-			notes = append(notes, "**"+scenario.name+" fails**: "+cmp.Or(r.library.fails[scenario.name], "unexplained"))
+			notes = append(notes, "**"+scenario.Title+" fails**: "+cmp.Or(r.library.fails[scenario.Title], "unexplained"))
 		default:
 			all++
 			good++
 		}
 	}
 	return fmt.Sprintf("%d of %d", good, all), strings.Join(notes, "; ")
-}
-
-// sortedByLibrary sorts by library, ignoring case. Within a library the order of the list stays.
-func sortedByLibrary(libraries []conformanceLibrary) []conformanceLibrary {
-	return slices.SortedStableFunc(slices.Values(libraries), func(a, b conformanceLibrary) int {
-		return strings.Compare(strings.ToLower(a.library), strings.ToLower(b.library))
-	})
 }

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"maps"
@@ -16,14 +17,14 @@ var texts embed.FS
 
 // ReleaseScripts, ExtendScripts and AcquireScripts are the scripts of these files, by name.
 var (
-	ReleaseScripts = read("release").scripts
-	ExtendScripts  = read("extend").scripts
-	AcquireScripts = read("acquire").scripts
+	ReleaseScripts = read("release").Scripts
+	ExtendScripts  = read("extend").Scripts
+	AcquireScripts = read("acquire").Scripts
 
-	HashLock   = read("redisson").scripts["lock"]
-	HashUnlock = read("redisson").scripts["unlock"]
-	HashRenew  = read("redisson").scripts["renew"]
-	HashFenced = read("redisson").scripts["fenced"]
+	HashLock   = read("redisson").Scripts["lock"]
+	HashUnlock = read("redisson").Scripts["unlock"]
+	HashRenew  = read("redisson").Scripts["renew"]
+	HashFenced = read("redisson").Scripts["fenced"]
 )
 
 // All returns the scenarios of everything that lock libraries were seen to send.
@@ -38,46 +39,55 @@ func All() (all []Scenario) {
 	return all
 }
 
-// A theme is one file of scenarios/: scripts, and what is sent. In a command, $NAME is the
-// script of this name, or its sum after EVALSHA. A scenario whose title has $ is one for each
-// script of the file, which $ alone stands for. At the end of a line, ~ms, ~s or ~exact is
-// the rule for the reply, if it is not the command's own: see comparisons.
-type theme struct {
-	scripts map[string]string
-	stories []story
+// A Theme is one file: scripts, and stories of what is sent. A line "script NAME" has the lines of a
+// script indented below it, and a line "== TITLE" begins a story. In a command, $NAME is the
+// script of this name, or its sum after EVALSHA.
+//
+// In a file of scenarios/, a story whose title has $ is a scenario for each script of the file, which $ alone stands
+// for. At the end of a line, ~ms, ~s or ~exact is the rule for the reply, if it is not the
+// command's own: see comparisons.
+type Theme struct {
+	Scripts map[string]string
+	Stories []Story
 }
 
-type story struct {
-	title string
-	lines []string
+// A Story has lines, of which comments and empty ones are left out.
+type Story struct {
+	Title string
+	Lines []string
 }
 
 // marks are the rules that lines name.
 var marks = map[string]comparison{"~ms": remaining, "~s": remainingSeconds, "~exact": Exact}
 
-func read(name string) theme {
+func read(name string) Theme {
 	text, err := texts.ReadFile("scenarios/" + name + ".txt")
 	if err != nil {
 		panic(err)
 	}
-	out, script := theme{scripts: map[string]string{}}, ""
-	for line := range strings.Lines(string(text)) {
+	return Read(string(text))
+}
+
+// Read reads the text of a file.
+func Read(text string) Theme {
+	out, script := Theme{Scripts: map[string]string{}}, ""
+	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		part, isPart := strings.CutPrefix(line, "    ")
 		switch name, isScript := strings.CutPrefix(line, "script "); {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case isScript:
 			script = name
-			out.scripts[script] = ""
-		case isPart && out.scripts[script] != "":
-			out.scripts[script] += "\n" + part
+			out.Scripts[script] = ""
+		case isPart && out.Scripts[script] != "":
+			out.Scripts[script] += "\n" + part
 		case isPart:
-			out.scripts[script] = unquoted(part)
+			out.Scripts[script] = unquoted(part)
 		case strings.HasPrefix(line, "== "):
-			out.stories = append(out.stories, story{title: line[len("== "):]})
+			out.Stories = append(out.Stories, Story{Title: line[len("== "):]})
 		default:
-			last := &out.stories[len(out.stories)-1]
-			last.lines = append(last.lines, line)
+			last := &out.Stories[len(out.Stories)-1]
+			last.Lines = append(last.Lines, line)
 		}
 	}
 	return out
@@ -91,13 +101,13 @@ func unquoted(line string) string {
 	return line
 }
 
-func (f theme) scenarios() (all []Scenario) {
-	for _, each := range f.stories {
-		if !strings.Contains(each.title, "$") {
+func (f Theme) scenarios() (all []Scenario) {
+	for _, each := range f.Stories {
+		if !strings.Contains(each.Title, "$") {
 			all = append(all, f.scenario(each, ""))
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(f.scripts)) {
+		for _, name := range slices.Sorted(maps.Keys(f.Scripts)) {
 			all = append(all, f.scenario(each, name))
 		}
 	}
@@ -105,9 +115,9 @@ func (f theme) scenarios() (all []Scenario) {
 }
 
 // scenario makes a scenario of the story. The script in turn is the one that $ stands for.
-func (f theme) scenario(s story, inTurn string) Scenario {
-	out := Scenario{Name: strings.ReplaceAll(s.title, "$", inTurn)}
-	for _, text := range s.lines {
+func (f Theme) scenario(s Story, inTurn string) Scenario {
+	out := Scenario{Name: strings.ReplaceAll(s.Title, "$", inTurn)}
+	for _, text := range s.Lines {
 		mark := text[strings.LastIndexByte(text, ' ')+1:]
 		rule, isMarked := marks[mark]
 		if isMarked {
@@ -117,26 +127,31 @@ func (f theme) scenario(s story, inTurn string) Scenario {
 		if !isMarked {
 			rule = comparisons[commandOf(each.args)]
 		}
-		for i, arg := range each.args {
-			name, isScript := strings.CutPrefix(arg, "$")
-			if !isScript {
-				continue
-			}
-			if name == "" {
-				name = inTurn
-			}
-			script, known := f.scripts[name]
-			if !known {
-				panic(fmt.Sprintf("scenario %q has no script %q", s.title, name))
-			}
-			each.args[i] = script
-			if strings.HasPrefix(each.args[0], "EVALSHA") {
-				each.args[i] = rig.SHA1(script)
-			}
-		}
+		each.args = f.fill(each.args, inTurn)
 		out.steps = append(out.steps, each.by(rule))
 	}
 	return out
+}
+
+// Words splits a command at spaces, and puts in the scripts that it names.
+func (f Theme) Words(line string) []string { return f.fill(Words(line), "") }
+
+func (f Theme) fill(words []string, inTurn string) []string {
+	for i, word := range words {
+		name, isScript := strings.CutPrefix(word, "$")
+		if !isScript {
+			continue
+		}
+		script, known := f.Scripts[cmp.Or(name, inTurn)]
+		if !known {
+			panic(fmt.Sprintf("there is no script %q", name))
+		}
+		words[i] = script
+		if strings.HasPrefix(words[0], "EVALSHA") {
+			words[i] = rig.SHA1(script)
+		}
+	}
+	return words
 }
 
 // Words splits a text at spaces. A word in Go's double quotes may contain spaces and any byte.

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,20 +55,79 @@ func TestEmbeddedTTLExpires(t *testing.T) {
 	}
 }
 
-// DUMP and RESTORE leave nothing behind.
-func TestEmbeddedDumpForgets(t *testing.T) {
+// The answers to the questions of clients and of proxy/inspect have the right form.
+func TestEmbeddedAnswersConnecting(t *testing.T) {
+	ctx := t.Context()
 	server := startTestEmbedded(t)
-	client := embeddedTestClient(t, server, 2)
-	client.Set(t.Context(), "k", "v", 0)
-	for range 10 {
-		if err := client.RestoreReplace(t.Context(), "k", 0, client.Dump(t.Context(), "k").Val()).Err(); err != nil {
+	for protocol := 2; protocol <= 3; protocol++ {
+		client := embeddedTestClient(t, server, protocol)
+		info, err := client.Info(ctx).Result()
+		if err != nil {
 			t.Fatal(err)
 		}
+		for _, want := range []string{"redis_version:7.0.0\r\n", "loading:0\r\n", "role:master\r\n", "redis_mode:standalone\r\n", "maxmemory_policy:noeviction\r\n", "cluster_enabled:0\r\n"} {
+			if !strings.Contains(info, want) {
+				t.Errorf("INFO lacks %q", want)
+			}
+		}
+		if info, err = client.Info(ctx, "server").Result(); err != nil || !strings.HasPrefix(info, "# Server\r\n") || strings.Contains(info, "# Clients") {
+			t.Errorf("INFO server: %q, %v", info, err)
+		}
+		settings, err := client.ConfigGet(ctx, "d*s").Result()
+		if err != nil || len(settings) != 1 || settings["databases"] != "16" {
+			t.Errorf("CONFIG GET d*s: %v, %v", settings, err)
+		}
+		for _, command := range []string{"CLIENT SETINFO LIB-NAME x", "CLIENT NO-EVICT on", "CLIENT NO-TOUCH on", "CLIENT SETNAME me", "HELLO 3", "COMMAND", "COMMAND DOCS"} {
+			var args []any
+			for word := range strings.FieldsSeq(command) {
+				args = append(args, word)
+			}
+			if err := client.Do(ctx, args...).Err(); err != nil {
+				t.Errorf("%s: %v", command, err)
+			}
+		}
+		for _, command := range [][]any{{"CONFIG", "SET", "a", "b"}, {"CONFIG"}, {"CLIENT", "ID"}, {"CLIENT", "TRACKING", "ON"}, {"CLIENT", "NONSENSE"}, {"HELLO", "4"}, {"READONLY"}} {
+			if err := client.Do(ctx, command...).Err(); err == nil {
+				t.Errorf("%v: no error", command)
+			}
+		}
 	}
-	server.answers.mu.Lock()
-	defer server.answers.mu.Unlock()
-	if n := len(server.answers.inMulti); n > 0 {
-		t.Errorf("%d connections are remembered", n)
+}
+
+// Inside MULTI only miniredis may answer, or replies no longer match their commands.
+func TestEmbeddedMultiKeepsStep(t *testing.T) {
+	ctx := t.Context()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	conn := client.Conn()
+	defer conn.Close()
+	for _, step := range []struct {
+		Command []any
+		want    string
+	}{
+		{[]any{"MULTI"}, "OK"},
+		{[]any{"SET", "a", "b"}, "QUEUED"},
+		{[]any{"CLIENT", "GETNAME"}, "QUEUED"},
+		{[]any{"INFO", "server"}, "QUEUED"},
+		{[]any{"DISCARD"}, "OK"},
+		{[]any{"PING"}, "PONG"},
+	} {
+		if got, err := conn.Do(ctx, step.Command...).Text(); got != step.want || err != nil {
+			t.Fatalf("%v: %q, %v", step.Command, got, err)
+		}
+	}
+	if text, err := conn.Info(ctx, "server").Result(); err != nil || !strings.Contains(text, Version) {
+		t.Errorf("after DISCARD: %q, %v", text, err)
+	}
+}
+
+// A script that calls INFO or CLIENT holds miniredis's lock; the answer must not need it.
+func TestEmbeddedAnswersInScripts(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	text, err := client.Eval(ctx, "return redis.call('INFO', 'server')", nil).Text()
+	if err != nil || !strings.Contains(text, Version) {
+		t.Errorf("got %q, %v", text, err)
 	}
 }
 
