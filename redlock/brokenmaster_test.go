@@ -1,11 +1,9 @@
 package redlock
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -13,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/resp"
 )
@@ -50,12 +47,13 @@ var brokenGreetings = map[string]bool{"no RESP": true, "nested arrays": true, "a
 // and locks are taken without it. A Locker watches the clocks for a while before it counts
 // votes, so all of them do that at once.
 func TestBrokenMasterCostsLittle(t *testing.T) {
-	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
+	masters := []*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
 	driver := startLoop(t)
 	type row struct {
 		name   string
 		greets bool
-		set    *mixedSet
+		set    *liveSet
+		third  *replacedMaster
 		server *brokenMaster
 	}
 	var rows []row
@@ -65,15 +63,17 @@ func TestBrokenMasterCostsLittle(t *testing.T) {
 			greetings = []bool{true, false}
 		}
 		for _, greets := range greetings {
+			third := &replacedMaster{dial: masters[2].dialContext}
+			set := newLiveSet(t, masters, driver, func(cfg *Config) { cfg.MaxReply, cfg.Masters[2].Dial = 16<<10, third.dialContext })
 			rows = append(rows, row{fmt.Sprintf("%s, greets: %v", name, greets), greets,
-				newMixedSet(t, masters, driver), startBrokenMaster(t, greets, stream.first, stream.repeated)})
+				set, third, startBrokenMaster(t, greets, stream.first, stream.repeated)})
 		}
 	}
 	for _, r := range rows {
-		r.set.awaitVotes(t)
+		r.set.awaitVotes()
 	}
 	for _, r := range rows {
-		r.set.breakThird(r.server.dial)
+		r.third.by(r.server.dial)
 	}
 	masters[2].must("CLIENT", "KILL", "TYPE", "normal")
 	for _, r := range rows {
@@ -81,132 +81,52 @@ func TestBrokenMasterCostsLittle(t *testing.T) {
 			defer r.set.close()
 			r.server.awaitEnd(t)
 			r.server.awaitEnd(t)
-			r.set.mustLock(t)
+			key := []byte("lock:" + r.name)
+			if o := r.set.Acquire(t.Context(), AcquireRequest{Key: key, Value: []byte(tokenA), TTL: 10 * second}); o.Verdict != Won {
+				t.Errorf("the lock is %v", o.Verdict)
+			}
+			if o := r.set.Release(t.Context(), ReleaseRequest{Key: key}); o.Verdict != Won {
+				t.Errorf("its release is %v", o.Verdict)
+			}
 			if longest := r.server.longest.Load(); longest > 16<<20 {
 				t.Errorf("%d bytes were taken on one connection", longest)
 			}
 			if r.greets {
-				r.set.awaitLog(t, "sends what no Redis sends")
+				// What is logged about a connection may come after its end.
+				r.set.eventually("logged", func(*liveMaster) bool { return strings.Contains(r.set.log.String(), "sends what no Redis sends") })
 			}
 		})
 	}
 }
 
-// A mixedSet is a Locker over three servers. Another server may take over the third
-// one's name.
-type mixedSet struct {
-	locker *Locker
-	log    lockedText
-
+// A replacedMaster is a server that another one replaces under its name.
+type replacedMaster struct {
 	mu    sync.Mutex
 	dial  func(context.Context) (net.Conn, error)
-	conns []net.Conn // to the third
+	conns []net.Conn
 }
 
-// joinMixedSet returns when all masters vote.
-func joinMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet {
-	t.Helper()
-	set := newMixedSet(t, masters, l)
-	set.awaitVotes(t)
-	return set
-}
-
-func newMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet {
-	t.Helper()
-	set := &mixedSet{dial: masters[2].dialContext}
-	cfg := Config{MasterTimeout: livePatience, New: true, MaxReply: 16 << 10, Loop: l, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
-	for i, m := range masters {
-		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprintf("m%d", i+1), Dial: m.dialContext})
-	}
-	cfg.Masters[2].Dial = set.dialThird
-	locker, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set.locker = locker
-	t.Cleanup(set.close)
-	return set
-}
-
-func (set *mixedSet) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), second)
-	defer cancel()
-	set.locker.Close(ctx)
-}
-
-func (set *mixedSet) awaitVotes(t *testing.T) {
-	t.Helper()
-	for deadline := time.Now().Add(livePatience); !set.locker.allVote(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not all masters vote: %+v", set.locker.Status())
-		}
-	}
-}
-
-// awaitLog waits for words in the log. What is logged about a connection may come after its end.
-func (set *mixedSet) awaitLog(t *testing.T, words string) {
-	t.Helper()
-	for deadline := time.Now().Add(livePatience); !strings.Contains(set.log.String(), words); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say %q:\n%s", words, set.log.String())
-		}
-	}
-}
-
-func (m *liveMaster) dialContext(ctx context.Context) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "unix", m.socket)
-}
-
-func (set *mixedSet) dialThird(ctx context.Context) (net.Conn, error) {
-	set.mu.Lock()
-	dial := set.dial
-	set.mu.Unlock()
+func (r *replacedMaster) dialContext(ctx context.Context) (net.Conn, error) {
+	r.mu.Lock()
+	dial := r.dial
+	r.mu.Unlock()
 	conn, err := dial(ctx)
 	if err == nil {
-		set.mu.Lock()
-		set.conns = append(set.conns, conn)
-		set.mu.Unlock()
+		r.mu.Lock()
+		r.conns = append(r.conns, conn)
+		r.mu.Unlock()
 	}
 	return conn, err
 }
 
-// breakThird has another server answer under the third master's name.
-func (set *mixedSet) breakThird(dial func(context.Context) (net.Conn, error)) {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	set.dial = dial
-	for _, conn := range set.conns {
+// by has another server answer from now on.
+func (r *replacedMaster) by(dial func(context.Context) (net.Conn, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dial = dial
+	for _, conn := range r.conns {
 		_ = conn.Close()
 	}
-}
-
-func (set *mixedSet) mustLock(t *testing.T) {
-	t.Helper()
-	key := []byte("lock:" + t.Name())
-	if o := set.locker.Acquire(t.Context(), AcquireRequest{Key: key, Value: []byte(tokenA), TTL: 10 * second}); o.Verdict != Won {
-		t.Errorf("the lock is %v", o.Verdict)
-	}
-	if o := set.locker.Release(t.Context(), ReleaseRequest{Key: key}); o.Verdict != Won {
-		t.Errorf("its release is %v", o.Verdict)
-	}
-}
-
-// lockedText is a log with many writers and one reader.
-type lockedText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // A brokenMaster answers the first question of each connection properly, if it

@@ -9,19 +9,16 @@ import (
 // If the proxy's user lacks a right on the masters, clients see masters that seem away. So
 // the log must name the right.
 func TestARightThatIsMissingIsLogged(t *testing.T) {
-	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
-	set := joinMixedSet(t, masters, startLoop(t))
-	for _, m := range masters {
-		m.must("ACL", "SETUSER", "default", "-hset")
-	}
+	set := startLiveSet(t, 3)
+	set.all([]string{"ACL", "SETUSER", "default", "-hset"})
 	hset := RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"HSET", key, tokenA, "1"})}
 	for range 3 {
-		if o := set.locker.Run(t.Context(), hset); o.Verdict != NoQuorum {
+		if o := set.Run(t.Context(), hset); o.Verdict != NoQuorum {
 			t.Fatalf("%v %q", o.Verdict, o.Reply)
 		}
 	}
 	acquire := AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: time.Minute}
-	if o := set.locker.Acquire(t.Context(), acquire); o.Verdict != Won {
+	if o := set.Acquire(t.Context(), acquire); o.Verdict != Won {
 		t.Errorf("what is allowed: %+v", o)
 	}
 	told := func(m string) int {

@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"bytes"
+	"sync"
 	"testing"
 
 	"redlock-proxy/redlock/livetest"
@@ -41,3 +43,21 @@ func (m *liveMaster) dump(key string) []byte { m.t.Helper(); return m.conn.Dump(
 func (c *liveConn) do(args ...string) []byte { c.t.Helper(); return c.Do(args...) }
 
 func (c *liveConn) ask(frames []byte, n int) [][]byte { c.t.Helper(); return c.Ask(frames, n) }
+
+// lockedText is a log with many writers and one reader.
+type lockedText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ type liveSet struct {
 	masters  []*liveMaster
 	loop     *loop.Loop
 	examined examined
+	log      lockedText
 }
 
 // examined tells whether a run was examined since the last call.
@@ -43,33 +45,44 @@ func (e *examined) Decided(kind Kind, v Verdict, _ time.Duration) {
 // afterLook calls f after the next look and before anything that follows from it.
 func (e *examined) afterLook(f func(v Verdict)) { e.look.Store(&f) }
 
-// startLiveSet starts servers and a Locker whose connections an event loop reads.
+// startLiveSet starts servers and a Locker whose connections an event loop reads. All masters vote.
 func startLiveSet(t testing.TB, n int) *liveSet {
-	set := &liveSet{t: t, loop: startLoop(t)}
-	cfg := Config{Loop: set.loop, MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined}
-	for i := range n {
-		m := startLiveMaster(t)
-		set.masters = append(set.masters, m)
-		cfg.Masters = append(cfg.Masters, Master{
-			Name: fmt.Sprint("master", i+1),
-			Dial: func(ctx context.Context) (net.Conn, error) {
-				var d net.Dialer
-				return d.DialContext(ctx, "unix", m.socket)
-			},
-		})
+	t.Helper()
+	var masters []*liveMaster
+	for range n {
+		masters = append(masters, startLiveMaster(t))
 	}
+	set := newLiveSet(t, masters, startLoop(t), func(*Config) {})
+	set.awaitVotes()
+	return set
+}
+
+// newLiveSet makes a Locker over servers, with a changed configuration.
+func newLiveSet(t testing.TB, masters []*liveMaster, l *loop.Loop, change func(*Config)) *liveSet {
+	t.Helper()
+	set := &liveSet{t: t, masters: masters, loop: l}
+	cfg := Config{Loop: l, MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
+	for i, m := range masters {
+		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprint("m", i+1), Dial: m.dialContext})
+	}
+	change(&cfg)
 	locker, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set.Locker = locker
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		locker.Close(ctx)
-	})
-	set.awaitVotes()
+	t.Cleanup(set.close)
 	return set
+}
+
+func (s *liveSet) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), second)
+	defer cancel()
+	s.Close(ctx)
+}
+
+func (m *liveMaster) dialContext(ctx context.Context) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "unix", m.socket)
 }
 
 // quickly gives the Locker a short timeout, so that copies are quiet soon.
@@ -80,7 +93,7 @@ func (s *liveSet) quickly() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { l.Close(context.Background()) })
+	s.close()
 	s.Locker = l
 	s.awaitVotes()
 }

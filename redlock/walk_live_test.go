@@ -12,8 +12,9 @@ import (
 
 // Values that are too large to be read together do not end the streams of the masters.
 func TestWalkOverLargeValues(t *testing.T) {
-	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
-	set := joinMixedSet(t, masters, startLoop(t)) // a stream holds 1 MiB
+	masters := []*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
+	set := newLiveSet(t, masters, startLoop(t), func(cfg *Config) { cfg.MaxReply = 16 << 10 }) // a stream holds 1 MiB
+	set.awaitVotes()
 	const keys = 40
 	noise, chance := make([]byte, 100_000), rand.NewChaCha8([32]byte{})
 	for n := range keys {
@@ -24,7 +25,7 @@ func TestWalkOverLargeValues(t *testing.T) {
 	}
 	walk := func() (found map[string]bool, all bool) {
 		found = map[string]bool{}
-		all = set.locker.Reader().Walk(t.Context(),
+		all = set.Reader().Walk(t.Context(),
 			func(int, []byte) bool { return true },
 			func(_ int, key []byte, copies []scan.Copy) bool {
 				if h := scan.Hold(copies); h.State == scan.Held {

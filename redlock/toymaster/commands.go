@@ -117,7 +117,6 @@ var commands map[string]*command
 func init() {
 	commands = map[string]*command{
 		"PING":   {1, noKeys, func(*Master, *Session, [][]byte) []byte { return []byte("+PONG\r\n") }},
-		"AUTH":   {2, noKeys, func(*Master, *Session, [][]byte) []byte { return replyOK }},
 		"SELECT": {2, noKeys, (*Master).selectDB},
 		"CLIENT": {2, noKeys, (*Master).clientCommand},
 		"INFO":   {1, noKeys, (*Master).info},
@@ -144,6 +143,8 @@ func init() {
 		"PERSIST": {2, writes, (*Master).persist},
 		"DUMP":    {2, reads, (*Master).dump},
 		"RESTORE": {4, grows, (*Master).restore},
+		"WATCH":   {2, reads, (*Master).watchKeys},
+		"UNWATCH": {1, noKeys, (*Master).unwatch},
 		"EVAL":    {3, runs, (*Master).eval},
 		"EVALSHA": {3, runs, (*Master).evalsha},
 		"STRLEN": {2, reads, func(m *Master, s *Session, args [][]byte) []byte {
@@ -161,13 +162,6 @@ func init() {
 		}},
 		"PTTL": {2, reads, func(m *Master, s *Session, args [][]byte) []byte {
 			return m.pttl(s.db, args[1])
-		}},
-		"TTL": {2, reads, func(m *Master, s *Session, args [][]byte) []byte {
-			n, _ := resp.ParseInteger(m.pttl(s.db, args[1]))
-			if n >= 0 {
-				n = (n + 500) / 1000
-			}
-			return ReplyInteger(n)
 		}},
 	}
 }
@@ -293,19 +287,15 @@ func (m *Master) time(*Session, [][]byte) []byte {
 }
 
 func (m *Master) set(s *Session, args [][]byte) []byte {
-	old, exists := m.Find(s.db, args[1])
+	_, exists := m.Find(s.db, args[1])
 	e := Entry{Value: string(args[2])}
-	var nx, xx, get bool
+	var nx, xx bool
 	for i := 3; i < len(args); i++ {
 		switch strings.ToUpper(string(args[i])) {
 		case "NX":
 			nx = true
 		case "XX":
 			xx = true
-		case "GET":
-			get = true
-		case "KEEPTTL":
-			e.Expires = old.Expires
 		case "PX":
 			i++
 			ttl, _ := strconv.ParseInt(string(args[i]), 10, 64)
@@ -314,18 +304,11 @@ func (m *Master) set(s *Session, args [][]byte) []byte {
 			return replyError("ERR syntax error")
 		}
 	}
-	done := !(nx && exists || xx && !exists)
-	reply := replyOK
-	switch {
-	case get:
-		reply = m.read(s.db, args[1])
-	case !done:
-		reply = replyNil
+	if nx && exists || xx && !exists {
+		return replyNil
 	}
-	if done {
-		m.Store(s.db, args[1], e)
-	}
-	return reply
+	m.Store(s.db, args[1], e)
+	return replyOK
 }
 
 func (m *Master) get(s *Session, args [][]byte) []byte {

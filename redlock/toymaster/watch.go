@@ -2,14 +2,6 @@ package toymaster
 
 // WATCH, also with the script that precedes a transaction on a key.
 
-func init() {
-	commands["WATCH"] = &command{2, reads, (*Master).watchKeys}
-	commands["UNWATCH"] = &command{1, noKeys, func(_ *Master, s *Session, _ [][]byte) []byte {
-		s.watched = nil
-		return replyOK
-	}}
-}
-
 func (m *Master) watchKeys(s *Session, args [][]byte) []byte {
 	if s.watched == nil {
 		s.watched = map[string]Entry{}
@@ -17,6 +9,11 @@ func (m *Master) watchKeys(s *Session, args [][]byte) []byte {
 	for _, key := range args[1:] {
 		s.watched[string(key)], _ = m.Find(s.db, key)
 	}
+	return replyOK
+}
+
+func (m *Master) unwatch(s *Session, _ [][]byte) []byte {
+	s.watched = nil
 	return replyOK
 }
 
