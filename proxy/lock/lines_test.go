@@ -4,51 +4,86 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlock-proxy/integration/datatest"
 )
 
-// masters are fake masters with locks, which announce changes.
+// The scripts in testdata/lines show who waits for whom, in fake time. Masters are fakes: who holds a lock, how many
+// elements a list has, and who has asked to hear of a key. The events:
+//
+//	x holds k [in 3]         a client that is not in line has the lock (in a database)
+//	a acquires k [l] [in 3] [at once] [for 3s] [leaving at its last try] [panicking at its last try]
+//	                         a client tries, and waits if it is refused; for one minute without a time
+//	a pops k [l] [members]   a client takes an element from any of these keys, or waits for one
+//	k is freed [in 3]        a release, of which nobody hears yet
+//	k is released [in 3]     a release through this process
+//	k gets 2                 elements are pushed, of which nobody hears yet
+//	k is announced           the masters tell of a change; "any" is any key
+//	tries take 10ms          each try takes so long
+//	nobody can know          what a try finds: no quorum; "all is known" ends that
+//	a leaves                 the client goes
+//	notices end              the masters announce nothing more
+//	the process ends
+//	after 300ms [with 4 to 8 tries each]
+//	tries come in any order  several heads try at one moment, so their tries are printed by name
+//	times are drawn          a client polls after pauses that are drawn, so neither times are printed
+//	                         nor numbers of tries, unless these are not as many as the event says
+//
+// Below an event stand the tries in their order, and the ends of those that wait no longer.
+func TestLines(t *testing.T) {
+	datatest.Play(t, "testdata/lines/*.txt", func(t *testing.T, told *datatest.Script) {
+		synctest.Test(t, func(t *testing.T) {
+			m := &masters{holders: map[string]string{}, lists: map[string]int{}, clients: map[string]context.CancelFunc{}, closing: make(chan struct{})}
+			m.available.Store(true)
+			m.lines = newLines(Changes{Available: m.available.Load, Subscribe: func(changed func([]byte)) Tracker {
+				m.changed = changed
+				return m
+			}})
+			for event := range told.Events {
+				if !m.happens(t, event) {
+					t.Fatalf("nobody knows the event %q", event)
+				}
+				synctest.Wait()
+				m.print(told)
+			}
+			for _, leave := range m.clients {
+				leave()
+			}
+			synctest.Wait()
+			if len(m.lines.keys) > 0 || m.lines.places.Load() != 0 || len(m.tracked) > 0 {
+				t.Errorf("lines are left: %v, tracked: %q", m.lines.keys, m.tracked)
+			}
+		})
+	})
+}
+
+// masters are fake masters with locks and lists. Each event is over before the next, and one goroutine at a time tries.
 type masters struct {
-	*testing.T
 	lines     *lines
 	changed   func(key []byte)
 	available atomic.Bool
 	closing   chan struct{}
 	takes     time.Duration // how long a try takes
+	clients   map[string]context.CancelFunc
 
-	mu      sync.Mutex
-	holders map[string]string // by database and key
-	lists   map[string]int    // elements by key
-	unknown bool              // nobody can know who holds a lock
-	tries   []string
-	ends    []string
-	tracked []string
-}
-
-// waiting runs a test in fake time. At its end nobody may be in line.
-func waiting(t *testing.T, test func(m *masters)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		m := &masters{T: t, holders: map[string]string{}, lists: map[string]int{}, closing: make(chan struct{})}
-		m.available.Store(true)
-		m.lines = newLines(Changes{Available: m.available.Load, Subscribe: func(changed func([]byte)) Tracker {
-			m.changed = changed
-			return m
-		}})
-		test(m)
-		synctest.Wait()
-		if len(m.lines.keys) > 0 || m.lines.places.Load() != 0 {
-			t.Errorf("lines are left: %v", m.lines.keys)
-		}
-		for _, key := range m.tracked {
-			t.Errorf("%s is still tracked", key)
-		}
-	})
+	mu       sync.Mutex
+	holders  map[string]string // by database and key
+	lists    map[string]int    // elements by key
+	unknown  bool              // nobody can know who holds a lock
+	tries    []string
+	ends     []string
+	tracked  []string
+	anyOrder bool // several heads try at one moment
+	noTimes  bool // a client polls, after pauses that are drawn
+	fewest   int  // tries of each client that the present event should see
+	most     int  // 0: any number
 }
 
 func (m *masters) Track(_ context.Context, keys ...string) {
@@ -67,474 +102,224 @@ func (m *masters) Untrack(keys ...string) {
 	m.tracked = slices.DeleteFunc(m.tracked, func(key string) bool { return slices.Contains(keys, key) })
 }
 
-func (m *masters) announce(key string) {
-	m.mu.Lock()
-	tracked := slices.Contains(m.tracked, key)
-	m.mu.Unlock()
-	if tracked {
-		m.changed([]byte(key))
+// happens makes an event happen.
+func (m *masters) happens(t *testing.T, event string) bool {
+	words := strings.Fields(event)
+	who, verb, rest := words[0], words[1], words[2:]
+	db := 0
+	if n := len(rest); n > 1 && rest[n-2] == "in" {
+		db, _ = strconv.Atoi(rest[n-1])
 	}
+	switch said := strings.Join(words[1:], " "); {
+	case verb == "holds":
+		m.holders[lockName(db, []byte(rest[0]))] = who
+	case verb == "acquires":
+		m.begin(t, who, m.acquisition(who, said))
+	case verb == "pops":
+		m.begin(t, who, m.pop(who, said))
+	case strings.HasPrefix(said, "is freed"):
+		delete(m.holders, lockName(db, []byte(who)))
+	case strings.HasPrefix(said, "is released"):
+		delete(m.holders, lockName(db, []byte(who)))
+		m.lines.released(db, []byte(who))
+	case verb == "gets":
+		n, _ := strconv.Atoi(rest[0])
+		m.lists[who] += n
+	case event == "any is announced":
+		m.changed(nil)
+	case said == "is announced":
+		if slices.Contains(m.tracked, who) {
+			m.changed([]byte(who))
+		}
+	case strings.HasPrefix(event, "tries take "):
+		m.takes = duration(t, words[2])
+	case event == "nobody can know", event == "all is known":
+		m.unknown = who == "nobody"
+	case said == "leaves":
+		m.clients[who]()
+	case event == "tries come in any order":
+		m.anyOrder = true
+	case event == "times are drawn":
+		m.noTimes = true
+	case event == "notices end":
+		m.available.Store(false)
+	case event == "the process ends":
+		close(m.closing)
+	case who == "after":
+		if len(rest) > 0 {
+			_, _ = fmt.Sscanf(strings.Join(rest, " "), "with %d to %d tries each", &m.fewest, &m.most)
+		}
+		time.Sleep(duration(t, verb))
+	default:
+		return false
+	}
+	return true
 }
 
-// try takes all locks for a client, or none. A client may take its own again.
-func (m *masters) try(name string, r waitRequest) tryResult {
-	time.Sleep(m.takes)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tries = append(m.tries, name)
-	if m.unknown {
-		return tryUndecided
+func duration(t *testing.T, word string) time.Duration {
+	d, err := time.ParseDuration(word)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, key := range r.Keys {
-		if by := m.holders[lockName(r.DB, key)]; by != "" && (by != name || !r.AtOnce) {
-			return tryRefused
-		}
-	}
-	for _, key := range r.Keys {
-		m.holders[lockName(r.DB, key)] = name
-	}
-	return tryGranted
+	return d
 }
 
 func lockName(db int, key []byte) string { return fmt.Sprintf("%d %s", db, key) }
 
-// acquire starts a client and returns when it waits or has its end.
-func (m *masters) acquire(ctx context.Context, name string, r waitRequest) {
-	if r.Wait == 0 {
-		r.Wait = time.Minute
+// A waiter is a client's request, and what a try of it comes to.
+type waiter struct {
+	waitRequest
+	try    func() tryResult // with the mutex of the masters
+	says   map[tryResult]string
+	lastly string // what happens at the third try, which gets the lock
+}
+
+// read reads the words after the verb: keys, and how the client waits.
+func (w *waiter) read(said string) {
+	w.Wait = time.Minute
+	said, w.lastly, _ = strings.Cut(said, " at its last try ")
+	options := map[string]func(value string){
+		"in":      func(value string) { w.DB, _ = strconv.Atoi(value) },
+		"for":     func(value string) { w.Wait, _ = time.ParseDuration(value) },
+		"at":      func(string) { w.AtOnce = true },
+		"members": nil,
 	}
-	if r.Keys == nil {
-		r.Keys = [][]byte{[]byte("k")}
+	words := strings.Fields(said)[1:]
+	for i := 0; i < len(words); i++ {
+		option, isOption := options[words[i]]
+		switch {
+		case words[i] == "members":
+			w.Kind = forMembers
+		case isOption:
+			i++
+			option(words[i])
+		default:
+			w.Keys = append(w.Keys, []byte(words[i]))
+		}
 	}
-	r.Closing = m.closing
-	began := time.Now()
+}
+
+// acquisition takes all its locks or none. A client that asks at once may take its own again.
+func (m *masters) acquisition(name, said string) *waiter {
+	w := &waiter{says: map[tryResult]string{tryGranted: "granted", tryRefused: "refused", tryUndecided: "undecided"}}
+	w.read(said)
+	tries := 0
+	w.try = func() tryResult {
+		if tries++; tries == 3 && w.lastly != "" {
+			m.clients[name]()
+			if w.lastly == "it panics" {
+				panic("defect")
+			}
+			return tryGranted
+		}
+		if m.unknown {
+			return tryUndecided
+		}
+		for _, key := range w.Keys {
+			if by := m.holders[lockName(w.DB, key)]; by != "" && (by != name || !w.AtOnce) {
+				return tryRefused
+			}
+		}
+		for _, key := range w.Keys {
+			m.holders[lockName(w.DB, key)] = name
+		}
+		return tryGranted
+	}
+	return w
+}
+
+// pop takes an element from the first of its keys that has one.
+func (m *masters) pop(_, said string) *waiter {
+	w := &waiter{says: map[tryResult]string{tryRefused: "got nothing", tryAgain: "knows nothing", tryUndecided: "took one"}}
+	w.AtOnce, w.Kind = true, forElements
+	w.read(said)
+	w.try = func() tryResult {
+		if m.unknown {
+			return tryAgain
+		}
+		for _, key := range w.Keys {
+			if m.lists[string(key)] > 0 {
+				m.lists[string(key)]--
+				return tryUndecided
+			}
+		}
+		return tryRefused
+	}
+	return w
+}
+
+// begin starts a client, which waits or has its end when the event is over.
+func (m *masters) begin(t *testing.T, name string, w *waiter) {
+	ctx, leave := context.WithCancel(t.Context())
+	m.clients[name] = leave
+	w.Closing = m.closing
+	waited, began := "", time.Now()
+	if w.Kind == forLock {
+		w.Waits = func() { waited += ", waited" }
+	} else {
+		w.Closing = nil
+	}
 	go func() {
-		waited := ""
+		defer func() { _ = recover() }()
 		last := tryUndecided
-		r.Waits = func() { waited += " waited" }
-		tried := m.lines.serve(ctx, r, func() tryResult {
-			last = m.try(name, r)
+		tried := m.lines.serve(ctx, w.waitRequest, func() tryResult {
+			time.Sleep(m.takes)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.tries = append(m.tries, name)
+			last = w.try()
 			return last
 		})
-		said := [...]string{"granted", "refused", "undecided yet", "undecided"}[last]
+		said := w.says[last]
 		switch {
 		case ctx.Err() != nil && last != tryGranted:
-			said = "gone"
+			said = "is gone"
 		case !tried:
 			said = "unheard"
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.ends = append(m.ends, fmt.Sprintf("%s %s after %v%s", name, said, time.Since(began), waited))
+		took := fmt.Sprintf(" after %v", time.Since(began))
+		if m.noTimes {
+			took = ""
+		}
+		m.ends = append(m.ends, name+" "+said+took+waited)
 	}()
-	synctest.Wait()
 }
 
-// hold takes a lock for a client that is not in line.
-func (m *masters) hold(name, key string) {
+// print prints what has come of an event.
+func (m *masters) print(told *datatest.Script) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.holders[lockName(0, []byte(key))] = name
-}
-
-// release frees a lock. Nobody hears of it yet.
-func (m *masters) release(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.holders, lockName(0, []byte(key)))
-}
-
-// pass is a release through this process.
-func (m *masters) pass(key string) {
-	m.release(key)
-	m.lines.released(0, []byte(key))
-	synctest.Wait()
-}
-
-func (m *masters) wantTries(want string) {
-	m.Helper()
-	synctest.Wait()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if got := strings.Join(m.tries, " "); got != want {
-		m.Errorf("tries: %s\nwant: %s", got, want)
+	if m.anyOrder {
+		slices.Sort(m.tries)
 	}
-	m.tries = nil
-}
-
-func (m *masters) wantEnds(want ...string) {
-	m.Helper()
-	synctest.Wait()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !slices.Equal(m.ends, want) {
-		m.Errorf("ends: %q\nwant: %q", m.ends, want)
+	if m.noTimes {
+		m.tries = m.often()
 	}
-	m.ends = nil
-}
-
-// A lock that nobody holds is taken by one try, and nothing is tracked.
-func TestAFreeLockIsTakenAtOnce(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.wantTries("a")
-		m.wantEnds("a granted after 0s")
-		if len(m.tracked) > 0 {
-			t.Errorf("tracked: %q", m.tracked)
-		}
-	})
-}
-
-// Each release through this process goes to the first in the line, by one try.
-func TestALineIsServedInItsOrder(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		for _, name := range []string{"a", "b", "c", "d"} {
-			m.acquire(m.Context(), name, waitRequest{})
-		}
-		m.wantTries("a a") // the second when it hears of changes
-		for i, name := range []string{"a", "b", "c", "d"} {
-			time.Sleep(time.Millisecond)
-			m.pass("k")
-			m.wantTries(name)
-			m.wantEnds(fmt.Sprintf("%s granted after %v waited", name, time.Duration(i+1)*time.Millisecond))
-		}
-	})
-}
-
-// The masters' notice of a change wakes the head only. It is not believed: the head asks.
-func TestANoticeWakesTheHead(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.acquire(m.Context(), "b", waitRequest{})
-		m.wantTries("a a")
-		m.announce("k")
-		m.wantTries("a")
-		m.release("k")
-		m.announce("k")
-		m.wantTries("a")
-		m.wantEnds("a granted after 0s waited")
-		m.pass("k")
-		m.wantEnds("b granted after 0s waited")
-	})
-}
-
-// A grant changes the key, too. Its own notices do not make the next in line ask, but a
-// release that is only told at the same time is not lost.
-func TestTheNoticesOfAGrantWakeNobodyAtOnce(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.acquire(m.Context(), "b", waitRequest{})
-		m.pass("k")
-		m.wantTries("a a a")
-		m.announce("k")
-		m.announce("k")
-		m.wantTries("")
-		time.Sleep(ownNotices)
-		m.wantTries("b")
-		m.wantEnds("a granted after 0s waited")
-		m.pass("k")
-		m.wantTries("b")
-		m.acquire(m.Context(), "c", waitRequest{})
-		m.wantTries("c c")
-		m.release("k") // through another process
-		m.announce("k")
-		m.wantTries("c")
-		m.wantEnds(fmt.Sprintf("b granted after %v waited", ownNotices), "c granted after 0s waited")
-	})
-}
-
-// The time is over: the head asks once more, in its turn. The others do not, so none takes
-// the lock from the one whose turn it is.
-func TestTheTimeIsOver(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{Wait: 500 * time.Millisecond})
-		m.acquire(m.Context(), "b", waitRequest{Wait: 300 * time.Millisecond})
-		m.wantTries("a a")
-		time.Sleep(300 * time.Millisecond)
-		m.wantEnds("b unheard after 300ms waited")
-		m.wantTries("")
-		time.Sleep(200 * time.Millisecond)
-		m.wantTries("a")
-		m.wantEnds("a refused after 500ms waited")
-	})
-}
-
-// The last try of the head may get the lock.
-func TestTheLastTryMayBeGranted(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{Wait: 500 * time.Millisecond})
-		m.release("k")
-		time.Sleep(500 * time.Millisecond)
-		m.wantEnds("a granted after 500ms waited")
-	})
-}
-
-// A time that ends while a try is under way does not end the try.
-func TestATryThatIsUnderWayIsAwaited(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{Wait: 500 * time.Millisecond})
-		time.Sleep(480 * time.Millisecond)
-		m.takes = 50 * time.Millisecond
-		m.pass("k")
-		time.Sleep(time.Second)
-		m.wantEnds("a granted after 530ms waited")
-	})
-}
-
-// A client that leaves gives up its place at once. The line goes on behind it.
-func TestAClientThatLeavesGivesUpItsPlace(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		head, headLeaves := context.WithCancel(m.Context())
-		middle, middleLeaves := context.WithCancel(m.Context())
-		m.acquire(head, "a", waitRequest{})
-		m.acquire(middle, "b", waitRequest{})
-		m.acquire(m.Context(), "c", waitRequest{})
-		m.acquire(m.Context(), "d", waitRequest{})
-		middleLeaves()
-		m.wantEnds("b gone after 0s waited")
-		headLeaves()
-		m.wantEnds("a gone after 0s waited")
-		m.pass("k")
-		m.wantEnds("c granted after 0s waited")
-		m.pass("k")
-		m.wantEnds("d granted after 0s waited")
-	})
-}
-
-// A client that leaves during its try may have got the lock, which is then given back. The
-// next in line asks at once.
-func TestAClientThatLeavesDuringItsTry(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.takes = 10 * time.Millisecond
-		ctx, leaves := context.WithCancel(m.Context())
-		m.acquire(ctx, "a", waitRequest{})
-		m.acquire(m.Context(), "b", waitRequest{})
-		leaves()
-		time.Sleep(15 * time.Millisecond)
-		m.release("k")
-		time.Sleep(time.Second)
-		m.wantTries("a b")
-		m.wantEnds("a granted after 10ms", "b granted after 20ms waited")
-	})
-}
-
-// Nobody knows who holds the lock: each in line learns that by a try of its own.
-func TestNoQuorumIsPassedDownTheLine(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.acquire(m.Context(), "b", waitRequest{})
-		m.acquire(m.Context(), "c", waitRequest{})
-		m.unknown = true
-		m.announce("k")
-		m.wantTries("a a a b c")
-		m.wantEnds("a undecided after 0s waited", "b undecided after 0s waited", "c undecided after 0s waited")
-	})
-}
-
-// A panic in a try ends the place, and the line goes on.
-func TestADefectInATryFreesTheLine(t *testing.T) {
-	waiting(t, func(m *masters) {
-		entered := make(chan struct{})
-		go func() {
-			defer func() { _ = recover() }()
-			m.lines.serve(m.Context(), waitRequest{Keys: [][]byte{[]byte("k")}, Wait: time.Second}, func() tryResult {
-				close(entered)
-				time.Sleep(time.Millisecond)
-				panic("defect")
-			})
-		}()
-		<-entered
-		m.acquire(m.Context(), "a", waitRequest{})
-		time.Sleep(time.Second)
-		m.wantEnds("a granted after 1ms waited")
-	})
-}
-
-// If masters announce nothing, the head polls. A notice that is lost costs a second.
-func TestAHeadAsksAgainWithoutNotices(t *testing.T) {
-	for _, available := range []bool{true, false} {
-		waiting(t, func(m *masters) {
-			m.available.Store(available)
-			m.hold("x", "k")
-			m.acquire(m.Context(), "a", waitRequest{})
-			m.acquire(m.Context(), "b", waitRequest{})
-			m.release("k")
-			if !available {
-				time.Sleep(pollMost)
-			} else {
-				time.Sleep(recheck)
-			}
-			synctest.Wait()
-			if by := m.holders["0 k"]; by != "a" {
-				t.Errorf("announced: %t: the holder is %q", available, by)
-			}
-			m.pass("k")
-			m.wantEnds(m.ends[0], m.ends[1])
-		})
+	if len(m.tries) > 0 {
+		told.Printf("tries: %s", strings.Join(m.tries, " "))
 	}
-}
-
-// When the process ends, nobody waits any longer, and new requests do not begin to.
-func TestNobodyWaitsWhileClosing(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.acquire(m.Context(), "b", waitRequest{})
-		close(m.closing)
-		synctest.Wait()
-		slices.Sort(m.ends)
-		m.wantEnds("a refused after 0s waited", "b unheard after 0s waited")
-		m.acquire(m.Context(), "c", waitRequest{})
-		m.wantEnds("c refused after 0s waited")
-	})
-}
-
-// The lines of one key in several databases are separate. A notice names no database.
-func TestDatabasesAreSeparate(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.acquire(m.Context(), "b", waitRequest{DB: 1})
-		m.wantEnds("b granted after 0s")
-		m.acquire(m.Context(), "c", waitRequest{DB: 1})
-		m.pass("k")
-		m.wantEnds("a granted after 0s waited")
-		delete(m.holders, "1 k")
-		time.Sleep(ownNotices)
-		m.announce("k")
-		m.wantEnds(fmt.Sprintf("c granted after %v waited", ownNotices))
-	})
-}
-
-// Requests for several locks join all their lines at once, so no two wait for each other.
-func TestSeveralLocksAtOnce(t *testing.T) {
-	both := [][]byte{[]byte("k"), []byte("l"), []byte("k")}
-	turned := [][]byte{[]byte("l"), []byte("k")}
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.hold("y", "l")
-		m.acquire(m.Context(), "a", waitRequest{Keys: both})
-		m.acquire(m.Context(), "b", waitRequest{Keys: turned})
-		m.acquire(m.Context(), "c", waitRequest{Keys: turned[:1]})
-		m.pass("l")
-		m.wantEnds()
-		m.pass("k")
-		m.wantEnds("a granted after 0s waited")
-		m.pass("k")
-		m.pass("l")
-		m.wantEnds("b granted after 0s waited")
-		m.pass("l")
-		m.wantEnds("c granted after 0s waited")
-	})
-}
-
-// A request that is made at once may be the holder's own. It is tried at once, behind others too,
-// and keeps its place if it is refused.
-func TestAHolderIsNotHeldBack(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{AtOnce: true})
-		m.acquire(m.Context(), "b", waitRequest{AtOnce: true})
-		m.acquire(m.Context(), "c", waitRequest{})
-		m.wantTries("a a b")
-		for range 2 { // a grant out of turn calls for no try of the head, for which the next one would wait
-			m.acquire(m.Context(), "x", waitRequest{AtOnce: true})
-			m.wantEnds("x granted after 0s")
-			m.wantTries("x")
-		}
-		for _, name := range []string{"a", "b", "c"} {
-			m.pass("k")
-			m.wantTries(name)
-			m.wantEnds(name + " granted after 0s waited")
-		}
-	})
-}
-
-// While the lock is handed over, a try out of turn waits, so it does not take the lock from the one
-// whose turn it is.
-func TestATryOutOfTurnWaitsForAHandOver(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.wantTries("a a")
-		m.takes = 10 * time.Millisecond
-		m.pass("k")
-		m.acquire(m.Context(), "b", waitRequest{AtOnce: true})
-		time.Sleep(10 * time.Millisecond)
-		m.wantEnds("a granted after 10ms waited")
-		time.Sleep(10 * time.Millisecond)
-		m.wantTries("a b")
-		m.pass("k")
-		time.Sleep(time.Second)
-		m.wantEnds("b granted after 30ms waited")
-	})
-}
-
-// A notice that may be that of a grant may also be that of a release. The head tries when
-// these notices have come. Nobody overtakes it until then.
-func TestATryOutOfTurnWaitsForTheNoticesOfAGrant(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.acquire(m.Context(), "a", waitRequest{})
-		m.acquire(m.Context(), "b", waitRequest{})
-		m.pass("k")
-		m.wantEnds("a granted after 0s waited")
-		m.release("k") // through another process
-		m.announce("k")
-		m.acquire(m.Context(), "c", waitRequest{AtOnce: true})
-		m.wantEnds()
-		time.Sleep(ownNotices)
-		m.wantEnds(fmt.Sprintf("b granted after %v waited", ownNotices))
-		m.pass("k")
-		m.wantEnds(fmt.Sprintf("c granted after %v waited", ownNotices))
-		m.wantTries("a a a b c c")
-	})
-}
-
-// Many clients take one lock. Each gets it once, one at a time, in their order.
-func TestACrowdIsServedInItsOrder(t *testing.T) {
-	waiting(t, func(m *masters) {
-		m.hold("x", "k")
-		m.takes = time.Millisecond
-		for i := range 200 {
-			m.acquire(m.Context(), fmt.Sprint(i), waitRequest{})
-		}
-		time.Sleep(10 * time.Millisecond)
-		m.wantTries("0 0")
-		for i := range 200 {
-			m.pass("k")
-			time.Sleep(2 * time.Millisecond)
-			m.announce("k")
-			m.wantTries(fmt.Sprint(i))
-		}
-		m.ends = nil
-	})
-}
-
-// The head of a line that is not the first in another one makes no try. A try out of turn does not
-// wait for it.
-func TestATryOutOfTurnDoesNotWaitForAHeadThatMakesNone(t *testing.T) {
-	for atOnce, tries := range map[bool]string{false: "a a", true: "a a b"} { // b makes one only out of its turn
-		waiting(t, func(m *masters) {
-			m.hold("x", "l")
-			m.acquire(m.Context(), "a", waitRequest{Keys: [][]byte{[]byte("l")}})
-			m.acquire(m.Context(), "b", waitRequest{Keys: [][]byte{[]byte("k"), []byte("l")}, AtOnce: atOnce})
-			m.wantTries(tries)
-			m.acquire(m.Context(), "c", waitRequest{AtOnce: true})
-			m.wantEnds("c granted after 0s")
-			m.pass("l")
-			m.wantEnds("a granted after 0s waited")
-			m.pass("k")
-			m.pass("l")
-			m.wantEnds("b granted after 0s waited")
-		})
+	slices.Sort(m.ends)
+	for _, end := range m.ends {
+		told.Printf("%s", end)
 	}
+	m.tries, m.ends = nil, nil
+}
+
+// often returns who tried, and how often if that is not as often as was expected.
+func (m *masters) often() (each []string) {
+	slices.Sort(m.tries)
+	for len(m.tries) > 0 {
+		name, n := m.tries[0], 0
+		for n < len(m.tries) && m.tries[n] == name {
+			n++
+		}
+		if m.tries = m.tries[n:]; n < m.fewest || m.most > 0 && n > m.most {
+			name = fmt.Sprintf("%s %d times", name, n)
+		}
+		each = append(each, name)
+	}
+	m.fewest, m.most = 0, 0
+	return each
 }
