@@ -4,24 +4,20 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
-// fakeLocker records its requests and answers with the outcomes that the test sets.
+// fakeLocker records its requests, and has them answered.
 type fakeLocker struct {
-	answer  func(request any) redlock.Outcome // nil: everything is won
-	blind   bool                              // a Watch finds no quorum
-	deleted string                            // what a run deleted under k on some master
+	answer func(request any) fakeAnswer
 
 	mu    sync.Mutex
 	asked []any
@@ -37,14 +33,13 @@ func (f *fakeLocker) ask(request any) redlock.Outcome {
 	f.mu.Lock()
 	f.asked = append(f.asked, request)
 	f.mu.Unlock()
-	o, since := redlock.Outcome{Verdict: redlock.Won}, time.Now()
-	if f.answer != nil {
-		o = f.answer(request)
+	since := time.Now()
+	o := f.answer(request)
+	if r, isRun := request.(redlock.RunRequest); isRun && o.deleted != "" {
+		r.Deleted([]byte("k"), []byte(o.deleted))
 	}
-	if o.Since.IsZero() {
-		o.Since = since
-	}
-	return o
+	o.Since = since
+	return o.Outcome
 }
 
 func (f *fakeLocker) Acquire(_ context.Context, r redlock.AcquireRequest) redlock.Outcome {
@@ -67,24 +62,21 @@ func (f *fakeLocker) Renew(_ context.Context, r redlock.RenewRequest) redlock.Ou
 	return f.ask(r)
 }
 func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome {
-	o := f.ask(r)
-	if f.deleted != "" {
-		r.Deleted([]byte("k"), []byte(f.deleted))
-	}
-	return o
+	return f.ask(r)
 }
 func (f *fakeLocker) Token(_ context.Context, r redlock.TokenRequest) redlock.Outcome {
 	return f.ask(r)
 }
 func (f *fakeLocker) Watch(context.Context, int, [][]byte) (*redlock.Watch, redlock.Outcome) {
-	if f.blind {
-		return nil, fakeLockerNoQuorum
+	o := f.answer(nil).Outcome
+	if o.Verdict == redlock.NoQuorum {
+		return nil, o
 	}
-	return &redlock.Watch{}, redlock.Outcome{Verdict: redlock.Won}
+	return &redlock.Watch{}, o
 }
 
-// requests returns one line of words for each request. The order is fixed even if
-// several were sent at once.
+// requests returns one line of words for each request since it was called last. The order is fixed even
+// if several were sent at once.
 func (f *fakeLocker) requests() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,6 +84,7 @@ func (f *fakeLocker) requests() []string {
 	for _, request := range f.asked {
 		lines = append(lines, describeRequest(request))
 	}
+	f.asked = nil
 	slices.Sort(lines)
 	return lines
 }
@@ -123,53 +116,73 @@ func describeRequest(request any) string {
 	case redlock.TokenRequest:
 		words = append(words, "token", r.DB, string(r.Key), string(r.Value))
 	case redlock.RunRequest:
-		words = append(words, "run", r.DB, fmt.Sprintf("%s on %s", r.Args, r.Keys))
+		words = append(words, "run", r.DB, described(r)+fmt.Sprintf(" on %s", r.Keys))
 		flag(len(r.Scripts) > 0, "script "+string(bytes.Join(r.Scripts, nil)))
 		flag(r.RESP3, "resp3")
 		flag(r.ReadOnly, "readonly")
+		flag(r.Scrap, "scraps strays")
 		flag(len(r.Deletes) > 0, fmt.Sprintf("deletes %s", r.Deletes))
 	}
 	return strings.TrimSuffix(fmt.Sprintln(words...), "\n")
 }
 
-// fakeLockerMeter records "kind verdict" for each command.
+// described is the command of a run, or the commands of a transaction.
+func described(r redlock.RunRequest) string {
+	if r.Transaction == nil {
+		return fmt.Sprintf("%s", r.Args)
+	}
+	var commands []string
+	for _, args := range r.Transaction {
+		commands = append(commands, fmt.Sprintf("%s", args))
+	}
+	return "{" + strings.Join(commands, " ") + "}"
+}
+
+// fakeLockerMeter records what is counted.
 type fakeLockerMeter struct {
-	mu       sync.Mutex
-	commands []string
-	rules    []string
-	notes    []string // of long lives
-	times    []string // of locks: by rule, held or waited for
+	mu      sync.Mutex
+	counted []string
 }
 
 func (m *fakeLockerMeter) LockCommand(kind, verdict, rule string, seconds float64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if seconds < 0 {
 		verdict = "negative duration"
 	}
-	m.commands, m.rules = append(m.commands, kind+" "+verdict), append(m.rules, rule)
+	if rule != "" {
+		rule = " by " + rule
+	}
+	m.note(kind + " " + verdict + rule)
 }
 
 func (m *fakeLockerMeter) Refused(code string)       { m.note("refused " + code) }
 func (m *fakeLockerMeter) LimitReached(limit string) { m.note("limit " + limit) }
 func (m *fakeLockerMeter) Waits(rule string) func(string, time.Duration) {
-	m.note("waits")
+	m.note("waits by " + rule)
 	return func(outcome string, after time.Duration) { m.note(outcome + " after " + after.String()) }
 }
-func (m *fakeLockerMeter) LockWaited(rule string, after time.Duration) { m.time("waited", rule, after) }
-func (m *fakeLockerMeter) LockHeld(rule string, after time.Duration)   { m.time("held", rule, after) }
-func (m *fakeLockerMeter) time(what, rule string, after time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.times = append(m.times, fmt.Sprintf("%s %s %s", rule, what, after))
+func (m *fakeLockerMeter) LockWaited(rule string, after time.Duration) {
+	m.note("a lock of " + rule + " waited for " + after.String())
 }
-func (m *fakeLockerMeter) LockWithoutTTL()       { m.note("without TTL") }
-func (m *fakeLockerMeter) LockBeyondQuarantine() { m.note("beyond quarantine") }
+func (m *fakeLockerMeter) LockHeld(rule string, after time.Duration) {
+	m.note("a lock of " + rule + " held for " + after.String())
+}
+func (m *fakeLockerMeter) LockWithoutTTL()       { m.note("a lock without TTL") }
+func (m *fakeLockerMeter) LockBeyondQuarantine() { m.note("a lock beyond quarantine") }
 
 func (m *fakeLockerMeter) note(what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.notes = append(m.notes, what)
+	m.counted = append(m.counted, what)
+}
+
+// flush returns what was counted since it was called last, by name.
+func (m *fakeLockerMeter) flush() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counted := m.counted
+	m.counted = nil
+	slices.Sort(counted)
+	return counted
 }
 
 // fakeLockerPlane is a lock plane on a fake locker. Every key is a lock key.
@@ -178,13 +191,31 @@ type fakeLockerPlane struct {
 	routes *atomic.Pointer[route.Router] // in force
 	locker *fakeLocker
 	meter  *fakeLockerMeter
-	log    *strings.Builder
+	log    *safeLog
 }
 
-func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route.Rule) fakeLockerPlane {
-	log := new(strings.Builder)
+// safeLog is what was logged, by commands that run at once.
+type safeLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *safeLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *safeLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func newFakeLockerPlane(answer func(request any) fakeAnswer, rules ...route.Rule) fakeLockerPlane {
+	log := new(safeLog)
 	locker, meter := &fakeLocker{answer: answer}, new(fakeLockerMeter)
-	handler := slog.NewTextHandler(io.Writer(log), &slog.HandlerOptions{Level: slog.LevelDebug})
+	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
 	routes := new(atomic.Pointer[route.Router])
 	routes.Store(&route.Router{Rules: rules})
 	plane := New(Config{
@@ -192,12 +223,6 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route
 		Scripts: NewScripts(1<<20, nil), Meter: meter, Log: slog.New(handler),
 	})
 	return fakeLockerPlane{Plane: plane, routes: routes, locker: locker, meter: meter, log: log}
-}
-
-// ask runs a command that is given as words. "\x20" is a blank in a word.
-func (p fakeLockerPlane) ask(t *testing.T, line string) string {
-	t.Helper()
-	return string(p.Do(t.Context(), nil, p.call(line)))
 }
 
 // call is fakeLockerCall with the rule of the first key.
@@ -221,9 +246,4 @@ func fakeLockerCall(line string) Command {
 	}
 	call.Route.Lock = slices.Repeat([]bool{true}, len(call.Route.Keys))
 	return call
-}
-
-// won, lost and the others answer every request alike.
-func fakeLockerAnswers(o redlock.Outcome) func(any) redlock.Outcome {
-	return func(any) redlock.Outcome { return o }
 }

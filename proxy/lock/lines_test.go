@@ -25,7 +25,8 @@ import (
 //	k is freed [in 3]        a release, of which nobody hears yet
 //	k is released [in 3]     a release through this process
 //	k gets 2                 elements are pushed, of which nobody hears yet
-//	k is announced           the masters tell of a change; "any" is any key
+//	k is announced           the masters tell of a change, if somebody wants to hear of k; "any" is any key
+//	k is announced too late  they tell of a change that nobody waits for any more
 //	tries take 10ms          each try takes so long
 //	nobody can know          what a try finds: no quorum; "all is known" ends that
 //	a leaves                 the client goes
@@ -125,6 +126,8 @@ func (m *masters) happens(t *testing.T, event string) bool {
 	case verb == "gets":
 		n, _ := strconv.Atoi(rest[0])
 		m.lists[who] += n
+	case said == "is announced too late":
+		m.changed([]byte(who))
 	case event == "any is announced":
 		m.changed(nil)
 	case said == "is announced":
