@@ -108,18 +108,16 @@
 //   - "A timeout which is small compared to the total lock auto-release time":
 //     Config.MasterTimeout ends the ballot, never the stream. So a late grant is still
 //     read, and undone if necessary. Shown by acquire.txt,
-//     TestPausedMasterDelaysNobody.
+//     and over real servers by faults/testdata/scripts/masters.txt.
 //   - "If and only if the client was able to acquire the lock in the majority of the
 //     instances, and the total time elapsed [...] is less than lock validity time":
 //     quorum.Tally.Acquire. TTL - elapsed - 1 % - 2 ms must be above zero when the verdict
-//     is given (ballot.Box.Validity). Shown by acquire.txt,
-//     TestGrantsSlowerThanTheTTL.
+//     is given (ballot.Box.Validity). Shown by acquire.txt.
 //   - "If the client failed to acquire the lock for some reason, it will try to unlock
 //     all the instances": by value, on each that granted or may have (acquire.go,
 //     takeBack), queued before the client hears the verdict. A master that refused is left
 //     alone, because there a constant value would release another holder. Shown by
-//     acquire.txt, TestLateGrantsAreUndone. What
-//     remains: a possible grant of a value of less than 16 bytes is left to its TTL.
+//     acquire.txt. What remains: a possible grant of a value of less than 16 bytes is left to its TTL.
 //   - "Retry after a random delay in order to try to desynchronize": if votes were split.
 //     Clients of one proxy take turns and never split them. If somebody simply holds the
 //     lock, the client's own retry loop decides. Shown by

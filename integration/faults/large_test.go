@@ -1,19 +1,15 @@
 package faults
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"redlock-proxy/integration/rig"
-
-	"github.com/redis/go-redis/v9"
+	"redlock-proxy/integration/work"
 )
 
 const mega = 1 << 20
@@ -45,7 +41,7 @@ func TestLargeLockCommands(t *testing.T) {
 			t.Errorf("the answer is %.200q (%v), want an error that names limits.%s", reply, err, setting)
 		}
 	}
-	others := bystanders(t, c)
+	others := work.Start(t, work.Options{At: work.Through(c.Proxy)})
 
 	reply, err := attacker.Do("SET", "lock:large", strings.Repeat("x", 100*mega), "NX", "PX", "60000")
 	refused("lock_command", reply, err)
@@ -90,7 +86,7 @@ func TestLargeLockCommands(t *testing.T) {
 	refused("lock_reply", reply, err)
 	attacker.ExpectReply(t, "$7\r\nwritten\r\n", "GET", "lock:script")
 
-	others.finish(t)
+	others.Check(t)
 
 	// A master works on 64 MB for as long as its machine takes, and nobody can be served meanwhile. The
 	// connections stay, and so do leases.
@@ -131,56 +127,6 @@ func pipelineOfGets(t *testing.T, c *rig.Cluster, clients, times int) {
 		})
 	}
 	all.Wait()
-}
-
-// others are clients that lock and release all the time.
-type others struct {
-	stop   context.CancelFunc
-	all    sync.WaitGroup
-	taken  atomic.Int64
-	errors chan error
-}
-
-func bystanders(t *testing.T, c *rig.Cluster) *others {
-	const clients = 4
-	ctx, stop := context.WithCancel(t.Context())
-	o := &others{stop: stop, errors: make(chan error, clients)}
-	for i := range clients {
-		o.all.Go(func() {
-			if err := o.work(ctx, c.Proxy.Client(t), fmt.Sprintf("lock:bystander:%d", i)); err != nil {
-				o.errors <- err
-			}
-		})
-	}
-	return o
-}
-
-func (o *others) work(ctx context.Context, client *redis.Client, key string) error {
-	for turn := 0; ctx.Err() == nil; turn++ {
-		token := fmt.Sprintf("token-of-the-bystander-%d", turn)
-		if ok, err := rig.Acquire(context.Background(), client, key, token, rig.LongTTL); err != nil || !ok {
-			return fmt.Errorf("%s, turn %d: granted %v, %w", key, turn, ok, err)
-		}
-		if ok, err := rig.Release(context.Background(), client, key, token); err != nil || !ok {
-			return fmt.Errorf("%s, turn %d: released %v, %w", key, turn, ok, err)
-		}
-		o.taken.Add(1)
-		rig.Pause(ctx, 5*time.Millisecond)
-	}
-	return nil
-}
-
-func (o *others) finish(t *testing.T) {
-	t.Helper()
-	o.stop()
-	o.all.Wait()
-	close(o.errors)
-	for err := range o.errors {
-		t.Error(err)
-	}
-	if o.taken.Load() == 0 {
-		t.Error(errors.New("no other client took a lock"))
-	}
 }
 
 // TestScansOfALargeLockKey: the masters keep a collection in different orders, so a cursor of one

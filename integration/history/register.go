@@ -8,8 +8,7 @@ import (
 )
 
 // A Register is the resource that a lock protects. Its only protection is a fence: it
-// numbers its visitors, or takes their fencing tokens, and refuses a write from any visitor
-// but the last. A holder that
+// numbers its visitors, and refuses a write from any visitor but the last. A holder that
 // writes within its lease must never meet the fence. Only the fence keeps out a holder
 // that has overstayed its lease.
 type Register struct {
@@ -41,22 +40,8 @@ type Holder struct {
 func (r *Register) Enter(client int, token string, until time.Time) *Holder {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	return r.enter(r.fence+1, client, token, until)
-}
-
-// EnterWith is Enter for a client with a fencing token. Each must be above the one before.
-func (r *Register) EnterWith(fence int64, client int, token string, until time.Time) *Holder {
-	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	if fence <= r.fence {
-		r.breach(time.Now(), "client %d came with the fencing token %d after %d", client, fence, r.fence)
-	}
-	return r.enter(fence, client, token, until)
-}
-
-func (r *Register) enter(fence int64, client int, token string, until time.Time) *Holder {
-	r.fence = max(r.fence, fence)
-	h := &Holder{client: client, token: token, from: time.Now(), until: until, fence: fence}
+	r.fence++
+	h := &Holder{client: client, token: token, from: time.Now(), until: until, fence: r.fence}
 	for _, other := range r.holders {
 		if other.until.After(h.from) {
 			r.breach(h.from, "two holders of %s: client %d as %s since %s ago with %s left, and client %d as %s",

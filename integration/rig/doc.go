@@ -8,7 +8,9 @@
 //	proxy.go    the proxy's configuration, its start, readiness and clean stop
 //	observe.go  the proxy's metrics and master states; reloads
 //	cluster.go  five masters, an upstream, a proxy, and the contents of their keys
-//	link.go     a link between a proxy and a server that is slow or breaks
+//	link.go     a link between a proxy and a server that is slow, loses bytes or breaks
+//	network.go  a network of the test's own, which loses packets
+//	disk.go     a server's own disk, which is full or gone
 //	clock.go    a server's own clock, which jumps
 //	wire.go     raw bytes to and from a server; value.go parses a reply,
 //	            waiter.go has connections for tests that write out each reply

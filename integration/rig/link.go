@@ -12,8 +12,8 @@ import (
 // them back until the test lets them through, or break. It keeps the order of the bytes.
 type Link struct {
 	listener net.Listener
-	target   string
-	delay    atomic.Int64 // nanoseconds
+	target   atomic.Pointer[string] // the server's address
+	delay    atomic.Int64           // nanoseconds
 	held     atomic.Pointer[chan struct{}]
 	down     atomic.Bool
 	closed   atomic.Bool
@@ -29,13 +29,20 @@ func StartLink(t testing.TB, target string) *Link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Link{listener: listener, target: target}
+	l := &Link{listener: listener}
+	l.target.Store(&target)
 	l.wg.Go(l.accept)
 	t.Cleanup(l.close)
 	return l
 }
 
 func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Lead makes the link one to another server, and breaks every connection.
+func (l *Link) Lead(target string) {
+	l.target.Store(&target)
+	l.Cut()
+}
 
 // Delay holds back every later answer for d.
 func (l *Link) Delay(d time.Duration) { l.delay.Store(int64(d)) }
@@ -82,7 +89,7 @@ func (l *Link) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", l.target)
+		server, err := net.Dial("tcp", *l.target.Load())
 		if err != nil {
 			client.Close()
 			continue

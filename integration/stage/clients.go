@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"redlock-proxy/integration/corpus"
-	"redlock-proxy/integration/datatest"
 	"redlock-proxy/integration/rig"
 )
 
@@ -58,12 +57,16 @@ func (s *stage) client(name, event string) string {
 	case "sends":
 		s.must(w.Send(rig.Encode(corpus.Words(text)...)))
 	case "hears":
-		return s.hear(w)
+		return s.hear(w, len(s.script.Recorded()))
 	case "leaves":
 		w.Conn.Close()
 		delete(s.clients, name)
 	default:
-		s.t.Fatal("nobody knows what to do at: ", event)
+		var n int
+		if _, err := fmt.Sscanf(did, " hears %d", &n); err != nil {
+			s.t.Fatal("nobody knows what to do at: ", event)
+		}
+		return s.hear(w, n)
 	}
 	return ""
 }
@@ -82,6 +85,7 @@ var shortened = map[string]string{
 	"$unlock":  rig.WakingUnlock,
 	"$tracked": rig.TrackedLock,
 	"$extend":  `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end`,
+	"$signal":  `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[2]) redis.call('lpush', KEYS[2], 1) redis.call('pexpire', KEYS[2], 1000) redis.call('del', KEYS[1]) return 0`, // python-redis-lock's
 	"$fenced":  corpus.HashFenced,
 	"$hash":    corpus.HashLock,
 	"$unhash":  corpus.HashUnlock,
@@ -101,11 +105,11 @@ func (s *stage) ask(w *rig.Wire, command string) string {
 	return s.readable(say(reply))
 }
 
-// hear reads as many values as the script has recorded; if it records them now, all that come soon.
-func (s *stage) hear(w *rig.Wire) string {
+// hear reads as many values. If it is not known how many are to come, it reads all that come soon.
+func (s *stage) hear(w *rig.Wire, n int) string {
 	var heard []string
-	for n := len(s.script.Recorded()); n > 0 || datatest.Rewriting(); n-- {
-		if datatest.Rewriting() {
+	for open := n == 0; n > 0 || open; n-- {
+		if open {
 			_ = w.Conn.SetReadDeadline(time.Now().Add(3 * time.Second))
 			if _, err := w.In.Peek(1); err != nil && strings.Contains(err.Error(), "timeout") {
 				break

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,6 +100,9 @@ func (p *proxy) options() (o rig.Options) {
 		case "rules":
 			o.Rules = strings.Fields(value)
 			o.Learn = value == "learn"
+		case "rule":
+			rule, more, _ := strings.Cut(value, " ")
+			o.RuleMore = map[string]string{rule: more}
 		case "not":
 			o.NotNew = value == "new"
 		case "upstream":
@@ -219,6 +223,8 @@ func (p *proxy) do(event string) string {
 		})
 	case "metric":
 		return s.poll(func() []string { return []string{cmp.Or(p.Metric(t, s.meant(text)), "none")} })
+	case "prints":
+		return s.poll(func() []string { return []string{p.prints(strings.Fields(text))} })
 	case "logged": // in how many lines of warnings and errors
 		return s.poll(func() []string {
 			n := 0
@@ -278,6 +284,28 @@ func (p *proxy) states(only string) string {
 		return fmt.Sprintf("%d %s", len(states), all[0])
 	}
 	return strings.Join(states, " ")
+}
+
+// These differ from run to run, and so do ports.
+var chance = []struct {
+	what *regexp.Regexp
+	word string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
+	{regexp.MustCompile(`\d\d:\d\d:\d\dZ`), "CLOCK"},
+	{regexp.MustCompile(`\d+\.\d s`), "N s"},
+	{regexp.MustCompile(`("(?:id|[a-z-]+-ms|idle|age)"(?:\n\s*\d+\)| =>) \(integer\)) \d+`), "$1 N"},
+	{regexp.MustCompile(`\(integer\) \d{3,}`), "(integer) N"}, // a moment, a duration, a token
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "CLIENT"},
+}
+
+// prints returns what redis-cli prints, with words for what differs.
+func (p *proxy) prints(args []string) string {
+	text := p.stage.readable(rig.RedisCLI(append([]string{"-p", fmt.Sprint(p.Port), "--no-raw"}, args...)...))
+	for _, differs := range chance {
+		text = differs.what.ReplaceAllString(text, differs.word)
+	}
+	return text
 }
 
 // few tells a number of lines. Some lines are written once a second at most.

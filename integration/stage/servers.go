@@ -47,6 +47,13 @@ func (s *stage) masters() (all []*rig.Server) {
 func (s *stage) strike(words []string) {
 	verb := words[len(words)-1]
 	for _, name := range words[:len(words)-1] {
+		if verb == "disk" {
+			r := rig.NewServer(s.t, name, s.config...)
+			r.SmallDisk(s.t)
+			r.Start(s.t)
+			s.servers[name] = r
+			continue
+		}
 		r := s.server(name)
 		switch verb {
 		case "start":
@@ -63,6 +70,14 @@ func (s *stage) strike(words []string) {
 			r.Start(s.t)
 		case "flush":
 			s.must(r.Direct.FlushAll(s.t.Context()).Err())
+		case "cut": // the answer may be cut, too
+			_ = r.Direct.Do(s.t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err()
+		case "full":
+			r.FillDisk(s.t)
+		case "room":
+			r.EmptyDisk(s.t)
+		case "unsaved":
+			r.LoseDisk(s.t)
 		case "pause":
 			r.Pause()
 			s.t.Cleanup(r.Resume)

@@ -6,7 +6,9 @@
 //	p start | end | kill          again, with its file as it is; SIGTERM, after which it must end well; SIGKILL
 //	p becomes VERSION             a restart as another version: earlier (proxies.go) or current
 //	p reload: SETTINGS            changes of the settings, by SIGHUP; or "p move: ...", by -reload -move-keys
-//	m1 m2 VERB, upstream VERB     start, end, kill, forget, flush, pause, resume (integration/fault has the words)
+//	m1 m2 VERB, upstream VERB     start, end, kill, forget, flush, pause, resume, cut (integration/fault has the words)
+//	m1 disk, full, room           before it starts: a small disk of its own; its disk is full, and has room again
+//	m1 unsaved                    its disk is gone, and it cannot save
 //	m1 restarts, p restarts       as the handbook says: it ends, is seen to be away, and starts; then it votes again, or is ready;
 //	                              and the work goes on before and after
 //	p heals                       a pass of healing that begins now is complete
@@ -19,12 +21,12 @@
 //	a sends: COMMAND              without waiting for the reply
 //	a counts: COMMAND             "more", if the number in its reply is larger than the one before
 //	a and plain: COMMAND          at the server plain, too, which must answer the same
-//	a hears                       what comes to it, one value a line; END if the connection ends
+//	a hears, a hears 2            what comes to it, one value a line, so many; END if the connection ends
 //	a leaves                      it closes its connection
 //	work at p q, VARIANTS         clients start to lock all the time (package work)
 //	work goes on at p             several locks are taken there from now on
 //	work ends                     no two clients held a lock, and none heard an error but of a proxy that was ended
-//	N times EVENT then EVENT      # is the round, from 1 on; what comes of it must be the same each time
+//	N times EVENT, then EVENT     # is the round, from 1 on; what comes of it must be the same each time
 //	sleep D
 //
 // and questions, which are asked until they are answered as below them:
@@ -36,6 +38,7 @@
 //	p states, p state m6          how the proxy judges its masters, or one
 //	p ready                       whether /readyz says so
 //	p metric SERIES               a value of /metrics; m1 stands for its address
+//	p prints -2 COMMAND           what redis-cli prints in RESP2, with words for what differs from run to run
 //	p logged TEXT                 in how many warnings and errors of its log: some lines, if in less than one a second
 //	p PLACE has TEXT              yes or no; a place is log, readyz, metrics, page, STATUS, check
 //
@@ -80,6 +83,7 @@ type stage struct {
 	clients  map[string]*rig.Wire
 	counted  map[string]int    // by client
 	binaries map[string]string // of other versions
+	repeats  bool
 	work     *work.Work
 	at       []string // the proxies at which work is done
 	broken   []string // what may have broken connections: the proxies that were ended
@@ -142,9 +146,11 @@ func (s *stage) must(err error) {
 func (s *stage) repeat(times, event string) (came string) {
 	n, err := strconv.Atoi(times)
 	s.must(err)
+	s.repeats = true
+	defer func() { s.repeats = false }()
 	for i := 1; i <= n; i++ {
 		again := ""
-		for step := range strings.SplitSeq(event, " then ") {
+		for step := range strings.SplitSeq(event, ", then ") {
 			if text := s.do(strings.ReplaceAll(step, "#", strconv.Itoa(i))); text != "" {
 				again += regexp.MustCompile(`([a-z:-])`+strconv.Itoa(i)+`\b`).ReplaceAllString(text, "$1#") + "\n"
 			}
@@ -162,14 +168,20 @@ func (s *stage) repeat(times, event string) (came string) {
 // returns the first.
 func (s *stage) poll(ask func() []string) (answer string) {
 	recorded := strings.Join(s.script.Recorded(), "\n")
+	lines := []string{recorded}
+	if s.repeats { // then each line may be of another event
+		lines = s.script.Recorded()
+	}
 	patience := rig.Patience
 	if datatest.Rewriting() {
 		patience /= 4
 	}
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		answers := ask()
-		if slices.Contains(answers, recorded) {
-			return recorded
+		for _, answer := range answers {
+			if slices.Contains(lines, answer) {
+				return answer
+			}
 		}
 		if time.Now().After(until) || datatest.Rewriting() && recorded == "" {
 			return answers[0]

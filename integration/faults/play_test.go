@@ -1,0 +1,13 @@
+package faults
+
+import (
+	"testing"
+
+	"redlock-proxy/integration/stage"
+)
+
+// TestScripts plays testdata/scripts/*.txt. Package stage explains them.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	stage.Play(t, "faults/testdata/scripts/*.txt")
+}
