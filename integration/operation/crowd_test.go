@@ -19,6 +19,7 @@ import (
 
 	"redlock-proxy/integration/layer"
 	"redlock-proxy/integration/rig"
+	"redlock-proxy/integration/work"
 )
 
 // crowdSize is how many idle clients one process must hold. The test takes fewer if it may
@@ -48,30 +49,89 @@ func TestCrowdOfIdleClients(t *testing.T) {
 	}
 	c := rig.StartCluster(t, rig.Options{Binary: binary, LogLevel: "warn", More: fmt.Sprintf("limits: {clients: %d}\n", size+100)})
 	defer reportCrowd(t, c.Proxy)
-	busy := startBusy(t, c.Proxy.Addr())
-	time.Sleep(time.Second)
-	t.Logf("alone: longest wait of the busy clients %v", busy.longest())
+	w := work.Start(t, work.Options{At: work.Through(c.Proxy)})
+	w.GoesOn(t, 0)
 	crowd := make([]*idler, size)
 	each(t, crowd, func(i int) (err error) { crowd[i], err = arrive(c.Proxy.Addr(), i); return err })
-	t.Logf("while %d clients came and locked: longest wait %v", size, busy.longest())
-	time.Sleep(2 * time.Second)
-	t.Logf("while they were idle: longest wait %v", busy.longest())
+	t.Logf("%d clients came and locked", size)
+	w.GoesOn(t, 0)
 	t.Logf("memory and goroutines of the proxy: %s bytes, %s", c.Proxy.Metric(t, "process_resident_memory_bytes"), c.Proxy.Metric(t, "go_goroutines"))
 	each(t, crowd, func(i int) error { return crowd[i].lock(i) })
-	t.Logf("while all locked again: longest wait %v", busy.longest())
+	w.GoesOn(t, 0)
 	each(t, crowd, func(i int) error { return crowd[i].conn.Close() })
-	for left := size; left > 0; {
+	waitGone(t, c.Proxy, size)
+	w.GoesOn(t, 0)
+	w.Check(t)
+}
+
+// waitGone waits until only the workers are connected.
+func waitGone(t *testing.T, p *rig.Proxy, size int) {
+	t.Helper()
+	const workers = 10
+	for left := size; left > workers; {
 		before := left
 		rig.WaitFor(t, "more clients have left", func() (err error) {
-			left, err = strconv.Atoi(c.Proxy.Metric(t, "redlock_clients_connected"))
-			if left -= busyClients; err == nil && left >= before {
-				err = fmt.Errorf("%d of the crowd are there", left)
+			left, err = strconv.Atoi(p.Metric(t, "redlock_clients_connected"))
+			if err == nil && left > workers && left >= before {
+				err = fmt.Errorf("%d are there", left)
 			}
 			return err
 		})
 	}
-	t.Logf("while they left: longest wait %v", busy.longest())
-	busy.stop(t)
+}
+
+// TestClientsComeAndGo: clients of a crowd connect, take a lock and leave, a hundred at a time. Every other one leaves without a
+// release. Each such lock is held until its owner comes again, on a new connection. Others lock all the time.
+func TestClientsComeAndGo(t *testing.T) {
+	const wanted = 10_000
+	size := min(wanted, openFiles(t, wanted+crowdsOthers)-crowdsOthers)
+	if testing.Short() || layer.Chosen() < layer.Long {
+		size = min(size, 2000) // a busy machine needs a minute for more
+	}
+	if size < wanted {
+		t.Logf("%d clients instead of %d", size, wanted)
+	}
+	c := rig.StartCluster(t, rig.Options{LogLevel: "warn", More: fmt.Sprintf("limits: {clients: %d}\n", size+100)})
+	defer reportCrowd(t, c.Proxy)
+	w := work.Start(t, work.Options{At: work.Through(c.Proxy)})
+	key, token := func(i int) string { return fmt.Sprintf("lock:goer:%d", i) }, func(i int) string { return fmt.Sprintf("token-of-the-goer-%d", i) }
+	goers := make([]*idler, size)
+	come := func(i int, do func(g *idler) error) error {
+		g, err := enter(c.Proxy.Addr(), i)
+		if err != nil {
+			return err
+		}
+		defer g.conn.Close()
+		return do(g)
+	}
+	each(t, goers, func(i int) error {
+		return come(i, func(g *idler) error {
+			again, err := g.ask("+OK", "SET", key(i), token(i), "NX", "PX", "3600000")
+			if again && errors.As(err, new(unexpected)) { // a try without a quorum may have taken it
+				_, err = g.ask("+OK", "SET", key(i), token(i), "PX", "3600000")
+			}
+			if err == nil && i%2 == 0 {
+				_, err = g.ask(":1", "DEL", key(i))
+			}
+			return err
+		})
+	})
+	w.GoesOn(t, 0)
+	each(t, goers, func(i int) error {
+		return come(i, func(g *idler) error {
+			if i%2 == 0 {
+				return nil
+			}
+			if _, err := g.ask("$-1", "SET", key(i), "token-of-a-thief", "NX", "PX", "3600000"); err != nil {
+				return err
+			}
+			_, err := g.ask(":1", "DEL", key(i))
+			return err
+		})
+	})
+	waitGone(t, c.Proxy, size)
+	w.GoesOn(t, 0)
+	w.Check(t)
 }
 
 // askedAgain counts commands that were sent again after QUORUMLOST.
@@ -138,16 +198,23 @@ func openFiles(t *testing.T, want uint64) int {
 // An idler is a connection without a buffer, since there are so many.
 type idler struct{ conn net.Conn }
 
-// arrive connects and locks. Each address of the loopback has some 28,000 ports, so clients use
-// several.
+// arrive connects and locks.
 func arrive(addr string, i int) (*idler, error) {
+	c, err := enter(addr, i)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.lock(i)
+}
+
+// enter connects. Each address of the loopback has some 28,000 ports, so clients use several.
+func enter(addr string, i int) (*idler, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i%8))}, Timeout: rig.Patience}
 	conn, err := dialer.DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	c := &idler{conn}
-	return c, c.lock(i)
+	return &idler{conn}, nil
 }
 
 // lock takes a lock and releases it.
@@ -189,74 +256,5 @@ func (c *idler) ask(want string, args ...string) (again bool, err error) {
 		again = true
 		askedAgain.Add(1)
 		time.Sleep(10*time.Millisecond + rand.N(100*time.Millisecond))
-	}
-}
-
-const busyClients = 10
-
-// busy is clients that read and lock all the time, at a pace.
-type busy struct {
-	over    chan struct{}
-	clients sync.WaitGroup
-
-	mu    sync.Mutex
-	worst time.Duration
-	err   error
-}
-
-func startBusy(t *testing.T, addr string) *busy {
-	t.Helper()
-	b := &busy{over: make(chan struct{})}
-	for i := range busyClients {
-		client, err := arrive(addr, crowdSize+i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { client.conn.Close() })
-		b.clients.Go(func() { b.work(client, crowdSize+i) })
-	}
-	return b
-}
-
-func (b *busy) work(client *idler, i int) {
-	for {
-		select {
-		case <-b.over:
-			return
-		case <-time.After(5 * time.Millisecond):
-		}
-		began := time.Now()
-		_, err := client.ask("$-1", "GET", "nothing")
-		if err == nil {
-			err = client.lock(i)
-		}
-		b.mu.Lock()
-		b.worst = max(b.worst, time.Since(began))
-		if b.err == nil {
-			b.err = err
-		}
-		b.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// longest returns the longest time of a GET and a cycle since the last call.
-func (b *busy) longest() time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	worst := b.worst
-	b.worst = 0
-	return worst
-}
-
-// stop requires that every request was served.
-func (b *busy) stop(t *testing.T) {
-	t.Helper()
-	close(b.over)
-	b.clients.Wait()
-	if b.err != nil {
-		t.Errorf("a busy client was not served: %v", b.err)
 	}
 }

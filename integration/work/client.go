@@ -27,15 +27,15 @@ type client struct {
 
 	mu       sync.Mutex
 	calls    []history.Call
-	failures []failure
+	failures []Failure
 }
 
-// A failure is an answer that is an error.
-type failure struct {
+// A Failure is an answer that is an error.
+type Failure struct {
+	Err   error
 	asked history.Question
 	at    int
 	when  time.Time
-	err   error
 }
 
 // unsureRest is the additional pause of a client after an error. The proxies must not be
@@ -151,7 +151,7 @@ func (c *client) ask(what history.Question, token string, ttl time.Duration) his
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.failures = append(c.failures, failure{what, at, time.Now(), err})
+		c.failures = append(c.failures, Failure{err, what, at, time.Now()})
 	}
 	c.calls = append(c.calls, call)
 	if what == history.AskAcquire && call.Answer == history.Yes {

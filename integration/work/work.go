@@ -170,7 +170,7 @@ func (w *Work) EachHolds(t testing.TB, clients ...int) {
 func (w *Work) Granted(client int) int64 { return w.clients[client].granted.Load() }
 
 // Failures returns the errors heard at some places; at all of them if none is given.
-func (w *Work) Failures(places ...int) (all []failure) {
+func (w *Work) Failures(places ...int) (all []Failure) {
 	for _, c := range w.clients {
 		c.mu.Lock()
 		for _, f := range c.failures {
@@ -183,10 +183,10 @@ func (w *Work) Failures(places ...int) (all []failure) {
 	return all
 }
 
-func (w *Work) kinds(failures []failure) map[string]int {
+func (w *Work) kinds(failures []Failure) map[string]int {
 	kinds := map[string]int{}
 	for _, f := range failures {
-		kinds[fmt.Sprintf("%s: %s", f.asked, KindOf(f.err))]++
+		kinds[fmt.Sprintf("%s: %s", f.asked, KindOf(f.Err))]++
 	}
 	return kinds
 }
@@ -257,11 +257,11 @@ func (w *Work) Check(t testing.TB, expected ...string) {
 }
 
 // Heard fails the test because of errors that are not expected.
-func (w *Work) Heard(t testing.TB, failures []failure, expected ...string) {
+func (w *Work) Heard(t testing.TB, failures []Failure, expected ...string) {
 	t.Helper()
 	for _, f := range failures {
-		if !slices.ContainsFunc(append(expected, "QUORUMLOST "), func(text string) bool { return strings.HasPrefix(f.err.Error(), text) }) {
-			t.Errorf("at %s, %s at %s: %v", f.when.UTC().Format(time.TimeOnly), f.asked, w.At[f.at], f.err)
+		if !slices.ContainsFunc(append(expected, "QUORUMLOST "), func(text string) bool { return strings.HasPrefix(f.Err.Error(), text) }) {
+			t.Errorf("at %s, %s at %s: %v", f.when.UTC().Format(time.TimeOnly), f.asked, w.At[f.at], f.Err)
 		}
 	}
 }
