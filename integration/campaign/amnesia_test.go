@@ -79,23 +79,15 @@ func (d *director) aim(after time.Time) {
 	}
 }
 
-func forgetMinority(d *director) (func(), time.Duration, bool) {
-	masters, unclaim, ok := d.claim(1 + d.random.IntN(rig.MasterCount/2))
-	if !ok {
-		return nil, 0, false
-	}
-	d.aim(time.Time{})
-	d.note("kill -9 of %s", names(masters))
-	for _, i := range masters {
-		d.campaign.Masters[i].Kill()
-	}
-	return func() {
+var forgetMinority = onMasters(rig.MasterCount/2, 0, 600*time.Millisecond,
+	func(d *director, masters []int) string {
+		d.aim(time.Time{})
 		for _, i := range masters {
-			d.campaign.Masters[i].Start(d.campaign.t)
+			d.campaign.Masters[i].Kill()
 		}
-		unclaim()
-	}, rig.Between(d.random, 0, 600*time.Millisecond), true
-}
+		return "kill -9"
+	},
+	func(d *director, master int) { d.campaign.Masters[master].Start(d.campaign.t) })
 
 // forgetAll is a power failure: all masters and some or all proxies die at once and come back
 // empty. Only time can tell this from a new set.
@@ -178,23 +170,17 @@ func (d *director) jump(master int, ahead time.Duration) {
 	d.campaign.Masters[master].Clock.Set(d.campaign.t, ahead)
 }
 
-func jumpOneClock(d *director) (func(), time.Duration, bool) {
-	masters, unclaim, ok := d.claim(1)
-	if !ok {
-		return nil, 0, false
-	}
-	by := rig.Between(d.random, shortestLease/2, longestLease+time.Second)
-	if d.random.IntN(3) == 0 {
-		by = -by
-	}
-	d.aim(time.Time{})
-	d.note("the clock of %s jumps by %s", names(masters), by)
-	d.jump(masters[0], by)
-	return func() {
-		d.jump(masters[0], 0)
-		unclaim()
-	}, rig.Between(d.random, 300*time.Millisecond, longestLease), true
-}
+var jumpOneClock = onMasters(1, 300*time.Millisecond, longestLease,
+	func(d *director, masters []int) string {
+		by := rig.Between(d.random, shortestLease/2, longestLease+time.Second)
+		if d.random.IntN(3) == 0 {
+			by = -by
+		}
+		d.aim(time.Time{})
+		d.jump(masters[0], by)
+		return fmt.Sprint("the clock jumps by ", by)
+	},
+	func(d *director, master int) { d.jump(master, 0) })
 
 // aimAmnesia is the classic case. Two masters are unreachable while a client takes a lock,
 // so a bare majority holds it. The two come back, and one of the majority forgets.

@@ -181,7 +181,10 @@ var campaignFaults = []campaignFault{
 	{fault.Jump + " together", jumpManyClocks},
 	{fault.Refuse, takeRights},
 	{"no replicas", withoutReplicas},
+	{"resize", resize},
+	{"failover", failOver},
 	{fault.Slow + " master", slowMaster},
+	{fault.Mute, muteSomeLinks},
 	{fault.Cut, cutSomeLinks},
 	{fault.Slow, slowSomeLinks},
 	{"reload" + fault.Proxy, reloadProxy},
@@ -189,68 +192,81 @@ var campaignFaults = []campaignFault{
 	{fault.Pause + fault.Proxy, pauseProxy},
 }
 
-func pauseMasters(d *director) (func(), time.Duration, bool) {
-	masters, unclaim, ok := d.claim(1 + d.random.IntN(rig.MasterCount/2+1))
-	if !ok {
-		return nil, 0, false
+// onMasters makes a fault of what happens to some masters, most at most. begin says what it does.
+func onMasters(most int, least, longest time.Duration, begin func(d *director, masters []int) string, end func(d *director, master int)) func(*director) (func(), time.Duration, bool) {
+	return func(d *director) (func(), time.Duration, bool) {
+		masters, unclaim, ok := d.claim(1 + d.random.IntN(most))
+		if !ok {
+			return nil, 0, false
+		}
+		d.note("%s: %s", names(masters), begin(d, masters))
+		return func() {
+			for _, i := range masters {
+				end(d, i)
+			}
+			unclaim()
+		}, rig.Between(d.random, least, longest), true
 	}
-	lasts := rig.Between(d.random, 50*time.Millisecond, longestLease+time.Second)
-	d.note("SIGSTOP of %s for %s", names(masters), lasts)
-	for _, i := range masters {
-		d.campaign.Masters[i].Pause()
-	}
-	return func() {
+}
+
+var pauseMasters = onMasters(rig.MasterCount/2+1, 50*time.Millisecond, longestLease+time.Second,
+	func(d *director, masters []int) string {
 		for _, i := range masters {
-			d.campaign.Masters[i].Resume()
+			d.campaign.Masters[i].Pause()
 		}
-		unclaim()
-	}, lasts, true
+		return "SIGSTOP"
+	},
+	func(d *director, master int) { d.campaign.Masters[master].Resume() })
+
+// onLinks makes a fault of what happens to one of four links. begin says what it does.
+func onLinks(least, longest time.Duration, begin func(d *director, link *rig.Link) string, end func(d *director, link *rig.Link)) func(*director) (func(), time.Duration, bool) {
+	return func(d *director) (func(), time.Duration, bool) {
+		var struck []*rig.Link
+		for p, links := range d.campaign.links {
+			for i, link := range links {
+				if d.random.IntN(4) == 0 && !d.claimed[link] {
+					d.claimed[link] = true
+					struck = append(struck, link)
+					d.note("link of proxy %d and master %d %s", p+1, i+1, begin(d, link))
+				}
+			}
+		}
+		return func() {
+			for _, link := range struck {
+				end(d, link)
+				delete(d.claimed, link)
+			}
+		}, rig.Between(d.random, least, longest), len(struck) > 0
+	}
 }
 
-func cutSomeLinks(d *director) (func(), time.Duration, bool) {
-	var cut []*rig.Link
-	for p, links := range d.campaign.links {
-		for i, link := range links {
-			if d.random.IntN(4) == 0 && !d.claimed[link] {
-				d.note("link from proxy %d to master %d is cut", p+1, i+1)
-				d.claimed[link] = true
-				cut = append(cut, link)
-				link.SetDown(true)
-			}
+var cutSomeLinks = onLinks(0, 300*time.Millisecond,
+	func(_ *director, link *rig.Link) string {
+		link.SetDown(true)
+		return "is cut"
+	},
+	func(d *director, link *rig.Link) {
+		if link.SetDown(false); d.random.IntN(2) == 0 {
+			link.Cut()
 		}
-	}
-	again := d.random.IntN(2) == 0
-	return func() {
-		for _, link := range cut {
-			link.SetDown(false)
-			if again {
-				link.Cut()
-			}
-			delete(d.claimed, link)
-		}
-	}, rig.Between(d.random, 0, 300*time.Millisecond), len(cut) > 0
-}
+	})
 
-func slowSomeLinks(d *director) (func(), time.Duration, bool) {
-	var slow []*rig.Link
-	for p, links := range d.campaign.links {
-		for i, link := range links {
-			if d.random.IntN(4) == 0 && !d.claimed[link] {
-				by := rig.Between(d.random, 5*time.Millisecond, 400*time.Millisecond)
-				d.note("link from master %d to proxy %d is slow by %s", i+1, p+1, by)
-				d.claimed[link] = true
-				slow = append(slow, link)
-				link.Delay(by)
-			}
-		}
-	}
-	return func() {
-		for _, link := range slow {
-			link.Delay(0)
-			delete(d.claimed, link)
-		}
-	}, rig.Between(d.random, 200*time.Millisecond, 2*time.Second), len(slow) > 0
-}
+// muteSomeLinks loses all bytes of some links, in one direction or in both, and nobody is told of an end.
+var muteSomeLinks = onLinks(0, longestLease,
+	func(d *director, link *rig.Link) string {
+		how := d.random.IntN(3)
+		link.Mute(how != 2, how != 1)
+		return "loses " + []string{"all", "questions", "answers"}[how]
+	},
+	func(_ *director, link *rig.Link) { link.Mute(false, false) })
+
+var slowSomeLinks = onLinks(200*time.Millisecond, 2*time.Second,
+	func(d *director, link *rig.Link) string {
+		by := rig.Between(d.random, 5*time.Millisecond, 400*time.Millisecond)
+		link.Delay(by)
+		return fmt.Sprint("is slow by ", by)
+	},
+	func(_ *director, link *rig.Link) { link.Delay(0) })
 
 func killProxy(d *director) (func(), time.Duration, bool) {
 	proxy, unclaim, ok := d.claimProxy()

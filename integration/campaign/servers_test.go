@@ -96,43 +96,30 @@ func jumpManyClocks(d *director) (func(), time.Duration, bool) {
 	}, rig.Between(d.random, 300*time.Millisecond, longestLease), true
 }
 
-// takeRights takes a right away from the proxies' user.
-func takeRights(d *director) (func(), time.Duration, bool) {
-	masters, unclaim, ok := d.claim(1 + d.random.IntN(rig.MasterCount/2+1))
-	if !ok {
-		return nil, 0, false
-	}
-	right := []string{"@scripting", "@write", "del", "get", "dump", "restore"}[d.random.IntN(6)]
-	d.note("%s lose the right %s", names(masters), right)
-	for _, i := range masters {
-		d.mustAnswer(i, "ACL", "SETUSER", "default", "-"+right)
-	}
-	return func() {
-		for _, i := range masters {
-			d.mustAnswer(i, "ACL", "SETUSER", "default", "+@all")
-		}
-		unclaim()
-	}, rig.Between(d.random, 50*time.Millisecond, 2*time.Second), true
+// refusing makes a fault of commands that an operator sends to some masters, and of one that makes them take writes again.
+func refusing(begin func(d *director) []any, end ...any) func(*director) (func(), time.Duration, bool) {
+	return onMasters(rig.MasterCount/2+1, 50*time.Millisecond, 2*time.Second,
+		func(d *director, masters []int) string {
+			command := begin(d)
+			for _, i := range masters {
+				d.mustAnswer(i, command...)
+			}
+			return fmt.Sprint(command)
+		},
+		func(d *director, master int) { d.mustAnswer(master, end...) })
 }
+
+// takeRights takes a right away from the proxies' user.
+var takeRights = refusing(func(d *director) []any {
+	right := []string{"@scripting", "@write", "del", "get", "dump", "restore"}[d.random.IntN(6)]
+	return []any{"ACL", "SETUSER", "default", "-" + right}
+}, "ACL", "SETUSER", "default", "+@all")
 
 // withoutReplicas makes masters refuse writes because they have too few replicas, which is
 // the usual setting for masters managed by Sentinels.
-func withoutReplicas(d *director) (func(), time.Duration, bool) {
-	masters, unclaim, ok := d.claim(1 + d.random.IntN(rig.MasterCount/2+1))
-	if !ok {
-		return nil, 0, false
-	}
-	d.note("%s lack replicas", names(masters))
-	for _, i := range masters {
-		d.mustAnswer(i, "CONFIG", "SET", "min-replicas-to-write", "1")
-	}
-	return func() {
-		for _, i := range masters {
-			d.mustAnswer(i, "CONFIG", "SET", "min-replicas-to-write", "0")
-		}
-		unclaim()
-	}, rig.Between(d.random, 50*time.Millisecond, 2*time.Second), true
-}
+var withoutReplicas = refusing(func(*director) []any {
+	return []any{"CONFIG", "SET", "min-replicas-to-write", "1"}
+}, "CONFIG", "SET", "min-replicas-to-write", "0")
 
 // slowMaster makes one master slow for every proxy for a while, so that its votes arrive after
 // the verdict.
@@ -155,6 +142,67 @@ func slowMaster(d *director) (func(), time.Duration, bool) {
 			delete(d.claimed, links[master])
 		}
 	}, rig.Between(d.random, time.Second, 4*time.Second), true
+}
+
+// resize takes the last master out of the list of all proxies, lets another one forget, and puts the first back, empty. The
+// operator waits until each change may come, and gives one proxy after the other the list.
+func resize(d *director) (func(), time.Duration, bool) {
+	d.endAll() // an operator changes the number when all is well
+	const last = rig.MasterCount - 1
+	forgets := d.random.IntN(last)
+	d.note("master %d leaves the list of masters", last+1)
+	d.list(last)
+	d.aim(time.Now())
+	d.note("kill -9 of master %d", forgets+1)
+	d.campaign.Masters[forgets].Kill()
+	d.campaign.Masters[forgets].Start(d.campaign.t)
+	d.aim(time.Now())
+	d.mustFlush(last, flushEverything)
+	d.list(rig.MasterCount)
+	d.note("master %d is in the list again", last+1)
+	return nil, 0, true
+}
+
+// list reloads all proxies with the first n masters. A change is refused until the one before is complete.
+func (d *director) list(n int) {
+	for i, p := range d.campaign.proxies {
+		options := d.campaign.options[i]
+		options.Masters = options.Masters[:n]
+		rig.WaitFor(d.campaign.t, "the number of masters may be changed", func() error {
+			if !p.Lives() {
+				return fmt.Errorf("proxy %d does not answer", i+1)
+			}
+			p.Configure(d.campaign.t, options)
+			if result := p.Signalled(d.campaign.t); result != "applied" {
+				return fmt.Errorf("it is %s: %s", result, p.Proc.Log.Tail(2))
+			}
+			return nil
+		})
+	}
+}
+
+// failOver is what Sentinels do when a master is lost: another server with its contents of a while ago takes over its
+// name. Here it takes over its address, too. The old server's latest locks are not known to it.
+func failOver(d *director) (func(), time.Duration, bool) {
+	masters, unclaim, ok := d.claim(1)
+	if !ok {
+		return nil, 0, false
+	}
+	old := d.campaign.Masters[masters[0]]
+	d.campaign.older.take(d.campaign.t, old)
+	d.aim(time.Now()) // a lock is held that the replica lacks
+	d.note("%s fail over to a replica that is behind", names(masters))
+	for _, links := range d.campaign.links {
+		links[masters[0]].Lead(d.campaign.older.spare.Addr())
+	}
+	return func() {
+		// The old server lives on meanwhile. It comes back with what it had, as the next failover leaves it.
+		d.note("%s fail over again, to the first server", names(masters))
+		for _, links := range d.campaign.links {
+			links[masters[0]].Lead(old.Addr())
+		}
+		unclaim()
+	}, rig.Between(d.random, 300*time.Millisecond, 2*longestLease), true
 }
 
 // TestOlderCopy: the fault "older copy" means something only if the earlier contents are
