@@ -85,7 +85,7 @@ func waitGone(t *testing.T, p *rig.Proxy, size int) {
 func TestClientsComeAndGo(t *testing.T) {
 	const wanted = 10_000
 	size := min(wanted, openFiles(t, wanted+crowdsOthers)-crowdsOthers)
-	if testing.Short() || layer.Chosen() < layer.Long {
+	if layer.Chosen() < layer.Long {
 		size = min(size, 2000) // a busy machine needs a minute for more
 	}
 	if size < wanted {
