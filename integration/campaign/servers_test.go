@@ -172,6 +172,7 @@ func (d *director) list(n int) {
 			if !p.Lives() {
 				return fmt.Errorf("proxy %d does not answer", i+1)
 			}
+			d.campaign.emptyOthers(d.campaign.t)
 			p.Configure(d.campaign.t, options)
 			if result := p.Signalled(d.campaign.t); result != "applied" {
 				return fmt.Errorf("it is %s: %s", result, p.Proc.Log.Tail(2))
