@@ -25,6 +25,7 @@ type proxy struct {
 	name     string
 	settings map[string]string
 	links    map[string]*rig.Link
+	since    time.Time // the time of its latest start
 }
 
 // proxy returns a proxy by its name, which may not be started yet.
@@ -166,12 +167,14 @@ func (p *proxy) do(event string) string {
 		if text != "" || p.Proxy == nil {
 			p.set(text)
 			p.Proxy = rig.StartProxy(t, p.options())
+			p.since = time.Now()
 			break
 		}
 		p.Start(t)
 		rig.WaitFor(t, "it is ready again", p.Ready)
+		p.since = time.Now()
 	case "end":
-		s.broken = append(s.broken, p.name)
+		s.judge(p.name)
 		if code, err := p.Proc.Stop(rig.Patience); code != 0 || err != nil {
 			t.Fatalf("%s ended with %d: %v", p.name, code, err)
 		}
@@ -187,7 +190,7 @@ func (p *proxy) do(event string) string {
 	case "heals":
 		p.heals()
 	case "kill":
-		s.broken = append(s.broken, p.name)
+		s.judge(p.name)
 		p.Proc.Kill()
 	case "pause":
 		p.Proc.Signal(syscall.SIGSTOP)
@@ -202,6 +205,9 @@ func (p *proxy) do(event string) string {
 			p.settings = before
 		}
 		return result
+	case "configure:":
+		p.set(text)
+		p.Configure(t, p.options())
 	case "move:":
 		p.set(text)
 		p.MoveKeys(t, p.options())
@@ -233,7 +239,7 @@ func (p *proxy) do(event string) string {
 					n++
 				}
 			}
-			return []string{few(n)}
+			return few(n)
 		})
 	default:
 		wanted := s.meant(strings.TrimPrefix(text, "has "))
@@ -308,15 +314,13 @@ func (p *proxy) prints(args []string) string {
 	return text
 }
 
-// few tells a number of lines. Some lines are written once a second at most.
-func few(n int) string {
-	switch {
-	case n < 3:
-		return fmt.Sprint(n, " lines")
-	case n <= 2*int(rig.Patience/time.Second):
-		return "some lines"
+// few tells a number of lines, exactly and not. "Some lines" are some, and less than one a second.
+func few(n int) []string {
+	all := []string{fmt.Sprint(n, " lines")}
+	if n > 0 && n <= int(rig.Patience/time.Second) {
+		all = append(all, "some lines")
 	}
-	return fmt.Sprint(n, " lines")
+	return all
 }
 
 // place returns what is shown at one of the places where an operator or a machine looks.

@@ -2,10 +2,11 @@
 // through, and of what goes wrong, and what must be seen of it. Package datatest has the form. An event is one line:
 //
 //	servers WORDS                 words of the command line of masters that start later
-//	p start: SETTINGS             a proxy, p or q, with settings: "masters 1-3; restart_delay 4s" (settings.go)
+//	p start: SETTINGS             a proxy, p or q, with settings: "masters 1-3; restart_delay 4s" (options in proxies.go)
 //	p start | end | kill          again, with its file as it is; SIGTERM, after which it must end well; SIGKILL
 //	p becomes VERSION             a restart as another version: earlier (proxies.go) or current
-//	p reload: SETTINGS            changes of the settings, by SIGHUP; or "p move: ...", by -reload -move-keys
+//	p reload: SETTINGS            changes of the settings, by SIGHUP; or "p move: ...", by -reload -move-keys; or
+//	                              "p configure: ...", only in the file
 //	m1 m2 VERB, upstream VERB     start, end, kill, forget, flush, pause, resume, cut (integration/fault has the words)
 //	m1 disk, full, room           before it starts: a small disk of its own; its disk is full, and has room again
 //	m1 unsaved                    its disk is gone, and it cannot save
@@ -14,7 +15,7 @@
 //	p heals                       a pass of healing that begins now is complete
 //	p changes                     the number of masters may be changed again
 //	m1: COMMAND, upstream: ...    a command at the server itself
-//	p-m1 cut | heal | mute | slow D   links of a proxy with the setting links, p-all for all of them
+//	p-m1 VERB                     links of a proxy with the setting links, p-all for all: cut, mute, deaf (answers are lost), slow D, heal
 //	a at q, RESP3                 a client, of p and with RESP2 if this is not said
 //	a: COMMAND | COMMAND          its commands, and below it the replies
 //	a tries: COMMAND              again and again, until the reply is the one below
@@ -25,7 +26,7 @@
 //	a leaves                      it closes its connection
 //	work at p q, VARIANTS         clients start to lock all the time (package work)
 //	work goes on at p             several locks are taken there from now on
-//	work ends                     no two clients held a lock, and none heard an error but of a proxy that was ended
+//	work ends                     no two clients held a lock, and none heard an error, but while a proxy was ended
 //	N times EVENT, then EVENT     # is the round, from 1 on; what comes of it must be the same each time
 //	sleep D
 //
@@ -37,7 +38,7 @@
 //	alike KEYS                    yes, if all masters have what the server plain has
 //	p states, p state m6          how the proxy judges its masters, or one
 //	p ready                       whether /readyz says so
-//	p metric SERIES               a value of /metrics; m1 stands for its address
+//	p metric SERIES               a value of /metrics; {m1} stands for its address
 //	p prints -2 COMMAND           what redis-cli prints in RESP2, with words for what differs from run to run
 //	p logged TEXT                 in how many warnings and errors of its log: some lines, if in less than one a second
 //	p PLACE has TEXT              yes or no; a place is log, readyz, metrics, page, STATUS, check
@@ -86,7 +87,6 @@ type stage struct {
 	repeats  bool
 	work     *work.Work
 	at       []string // the proxies at which work is done
-	broken   []string // what may have broken connections: the proxies that were ended
 }
 
 var (
@@ -221,20 +221,26 @@ func (s *stage) doWork(words []string) string {
 	case strings.HasPrefix(text, "goes on at "):
 		s.goesOn(words[3:]...)
 	case text == "ends":
-		var places []int
-		for i, name := range s.at {
-			if !slices.Contains(s.broken, name) {
-				places = append(places, i)
+		for _, name := range s.at {
+			if s.proxy(name).Proc.Running() {
+				s.judge(name)
 			}
 		}
-		if len(places) > 0 {
-			s.work.Heard(s.t, s.work.Failures(places...))
-		}
-		s.work.Check(s.t, "")
+		s.work.Check(s.t, "") // errors are judged already
 	default:
 		s.t.Fatal("work ", text)
 	}
 	return ""
+}
+
+// judge fails the test if clients of a proxy heard errors since it started.
+func (s *stage) judge(name string) {
+	s.t.Helper()
+	if s.work == nil || !slices.Contains(s.at, name) {
+		return
+	}
+	heard := slices.DeleteFunc(s.work.Failures(slices.Index(s.at, name)), func(f work.Failure) bool { return f.When.Before(s.proxy(name).since) })
+	s.work.Heard(s.t, heard)
 }
 
 // goesOn waits until several locks were taken through these proxies.

@@ -33,9 +33,9 @@ type client struct {
 // A Failure is an answer that is an error.
 type Failure struct {
 	Err   error
+	When  time.Time
 	asked history.Question
 	at    int
-	when  time.Time
 }
 
 // unsureRest is the additional pause of a client after an error. The proxies must not be
@@ -151,7 +151,7 @@ func (c *client) ask(what history.Question, token string, ttl time.Duration) his
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.failures = append(c.failures, Failure{err, what, at, time.Now()})
+		c.failures = append(c.failures, Failure{err, time.Now(), what, at})
 	}
 	c.calls = append(c.calls, call)
 	if what == history.AskAcquire && call.Answer == history.Yes {

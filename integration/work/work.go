@@ -261,7 +261,7 @@ func (w *Work) Heard(t testing.TB, failures []Failure, expected ...string) {
 	t.Helper()
 	for _, f := range failures {
 		if !slices.ContainsFunc(append(expected, "QUORUMLOST "), func(text string) bool { return strings.HasPrefix(f.Err.Error(), text) }) {
-			t.Errorf("at %s, %s at %s: %v", f.when.UTC().Format(time.TimeOnly), f.asked, w.At[f.at], f.Err)
+			t.Errorf("at %s, %s at %s: %v", f.When.UTC().Format(time.TimeOnly), f.asked, w.At[f.at], f.Err)
 		}
 	}
 }
