@@ -188,11 +188,30 @@ func (e exampleLines) addFile(name string) {
 		example, isExample := strings.CutPrefix(line, "    ")
 		switch {
 		case isExample:
-			e[command] = append(e[command], example)
+			e[command] = append(e[command], withOddNumbers(example)...)
 		case line != "" && !strings.HasPrefix(line, "#"):
 			if command = line; e[command] != nil {
 				panic("two families have examples of " + command)
 			}
 		}
 	}
+}
+
+// oddNumbers are what may stand where Redis wants an integer. In an example, ODD is each of them.
+// None is a TTL of more than a hundred years: the proxy shortens these.
+var oddNumbers = []string{
+	"1", "10", "0", "-1", "-0", "007", "+5", `" 5"`, `"5 "`, "1.5", "five", `""`, "-10",
+	"100000000", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+	"9223372036854775000", "-9223372036854775", "-9223372036854776", "99999999999999999999", "123456789012345678901234567890",
+}
+
+// withOddNumbers returns the example, or one for each odd number if it says so.
+func withOddNumbers(example string) (all []string) {
+	if !strings.Contains(example, "ODD") {
+		return []string{example}
+	}
+	for _, number := range oddNumbers {
+		all = append(all, strings.ReplaceAll(example, "ODD", number))
+	}
+	return all
 }
