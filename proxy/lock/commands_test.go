@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,7 +42,7 @@ import (
 //	replies may be 10 bytes
 //	after 300ms
 //	times are drawn                of questions, so neither these nor the number of questions are printed
-//	slow log, counts, most refused, leases
+//	slow log, counts, clients, most refused, leases
 //
 // An outcome is words, separated by commas: see outcomeOf. Below an event stand the questions to the masters, the
 // replies, what is counted, what the journal notes of the key, how many leases there are, and warnings. No value that
@@ -175,6 +176,11 @@ func (s *stage) asks(event string) {
 	case "counts":
 		total, _ := s.Journal.Commands(time.Now())
 		s.told.Printf("%+v; %d without TTL", total, s.TakenWithoutTTL())
+	case "clients":
+		for _, name := range slices.Sorted(maps.Keys(s.clients)) {
+			c := s.clients[name].Info()
+			s.told.Printf("%s runs %q on %q", name, c.Command, c.Key)
+		}
 	case "most refused":
 		for _, hot := range s.Journal.Hottest(10, time.Now(), func(int, []byte) bool { return true }) {
 			s.told.Printf("%s", hot.Key)
