@@ -108,7 +108,7 @@
 //   - "A timeout which is small compared to the total lock auto-release time":
 //     Config.MasterTimeout ends the ballot, never the stream. So a late grant is still
 //     read, and undone if necessary. Shown by acquire.txt,
-//     and over real servers by faults/testdata/scripts/masters.txt.
+//     and over real servers by integration/faults (its script "masters").
 //   - "If and only if the client was able to acquire the lock in the majority of the
 //     instances, and the total time elapsed [...] is less than lock validity time":
 //     quorum.Tally.Acquire. TTL - elapsed - 1 % - 2 ms must be above zero when the verdict
