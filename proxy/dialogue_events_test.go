@@ -66,6 +66,24 @@ var settings = map[string]func(s *config.Settings, args []string){
 		}
 		s.Router = &route.Router{Table: s.Router.Table, Rules: route.Rules{rule}}
 	},
+	// rules 1h PATTERN PATTERN: keys that move are held back for this time.
+	"rules": func(s *config.Settings, args []string) {
+		wait, _ := time.ParseDuration(args[0])
+		var rules route.Rules
+		for _, match := range args[1:] {
+			rules = append(rules, route.Rule{Match: match, DB: route.AnyDB})
+		}
+		s.Router = s.Router.WithRules(rules, time.Now(), wait, wait)
+	},
+	// moved: the time of the last move is over.
+	"moved": func(s *config.Settings, _ []string) {
+		router := *s.Router
+		router.Moves = []route.Move{{Was: router.Moves[0].Was}}
+		s.Router = &router
+	},
+	"clients": func(s *config.Settings, args []string) {
+		changeConfig(s, func(c *config.Config) { c.Limits.Clients, _ = strconv.Atoi(args[0]) })
+	},
 	"ignore": func(s *config.Settings, args []string) {
 		changeConfig(s, func(c *config.Config) { c.Ignore = args })
 	},

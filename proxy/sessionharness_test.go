@@ -160,12 +160,6 @@ func (f *fakeLocks) Peek(ctx context.Context, db int, key string) []byte {
 	return f.Do(ctx, nil, lock.Command{DB: db, Args: [][]byte{[]byte("GET"), []byte(key)}})
 }
 
-func (f *fakeLocks) seen() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return append([]string(nil), f.calls...)
-}
-
 type testProxy struct {
 	address string
 	clients *handler.Service

@@ -114,6 +114,7 @@ var masked = []struct {
 	{regexp.MustCompile(`(\\n|\b)(id|client|addr|laddr|fd|age|idle|qbuf|qbuf-free|argv-mem|multi-mem|rbs|rbp|obl|oll|omem|tot-mem)=[^ ]*`), `$1$2=N`},
 	{regexp.MustCompile(`flags=U `), `flags=N `}, // U: over a Unix socket
 	{regexp.MustCompile(`flags=([^ U]*)U`), `flags=$1`},
+	{regexp.MustCompile(`from \d{4}-\d\d-\d\dT[\d:]+Z`), `from TIME`},
 	{regexp.MustCompile(` lib-name= lib-ver=`), ``}, // which Redis 7.0 does not have
 }
 
