@@ -47,6 +47,7 @@ type Keeper struct {
 	leases map[place]*lease // those of open connections; one for each key
 	queue  queue            // all leases, by the time of their next turn
 	closed bool             // nothing begins any more but releases
+	crowd  int              // how many questions have found no room in the present step
 
 	wake    chan struct{}
 	ctx     context.Context // ends when Close waits no longer
@@ -153,6 +154,7 @@ func (k *Keeper) run() {
 func (k *Keeper) step(now time.Time) (pause time.Duration, lost []*Holder) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.crowd = 0
 	for len(k.queue) > 0 && !k.queue[0].at.After(now) {
 		l := k.queue[0]
 		if h := k.turn(l, now); h != nil {
@@ -174,7 +176,7 @@ func (k *Keeper) turn(l *lease, now time.Time) *Holder {
 			k.working.Go(func() { k.release(l) })
 			return nil
 		}
-		k.turnAt(l, now.Add(busyPause))
+		k.turnAt(l, now.Add(k.busy()))
 		return nil
 	}
 	switch act, in := k.next(l, now); act {
@@ -187,7 +189,7 @@ func (k *Keeper) turn(l *lease, now time.Time) *Holder {
 		k.turnAt(l, now.Add(in))
 	case renew:
 		if !k.mayAsk() {
-			k.turnAt(l, now.Add(max(busyPause, l.term.ttl/30)))
+			k.turnAt(l, now.Add(k.busy()))
 			return nil
 		}
 		l.term.pending, l.term.doubted = true, false
@@ -196,6 +198,14 @@ func (k *Keeper) turn(l *lease, now time.Time) *Holder {
 		k.working.Go(func() { k.renew(l) })
 	}
 	return nil
+}
+
+// busy is how long a lease waits whose question finds no room. Locks that were taken at one moment are due at
+// one moment. As many of them come back together as there is room for, so all of them get their turn in
+// time, and none asks in vain again and again. The caller holds the mutex.
+func (k *Keeper) busy() time.Duration {
+	k.crowd++
+	return busyPause * time.Duration((k.crowd+maxAsking-1)/maxAsking)
 }
 
 // next is the term's decision by the current rule. The caller holds the mutex.
