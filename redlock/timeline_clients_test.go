@@ -52,13 +52,16 @@ func (s *stage) process(name string) *process {
 	return nil
 }
 
-// start starts a process with the named servers, or all masters, and waits until all vote.
+// start starts a process with the named servers, or all masters, and waits until all vote. How it judges the masters is
+// printed if not all of them do in time.
 func (s *stage) start(name string, list []string) {
 	p := s.begin(name, list, nil)
 	for deadline := time.Now().Add(3 * second); !p.allVote() && time.Now().Before(deadline); {
 		s.sleep(time.Millisecond)
 	}
-	p.told = p.judges()
+	if p.allVote() {
+		p.told = p.judges()
+	}
 }
 
 // begin starts a process.
