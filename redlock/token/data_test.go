@@ -41,7 +41,11 @@ func ask(t *testing.T, question string) string {
 			}
 		}
 		a, err := parse(reply, 7)
-		return fmt.Sprintf("%+v, error: %v", a, err != nil)
+		wrong := "none"
+		if err != nil {
+			wrong = err.Error()
+		}
+		return fmt.Sprintf("%+v, error: %s", a, wrong)
 	case "next":
 		var g Giver
 		for _, told := range words {
