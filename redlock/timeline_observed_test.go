@@ -105,7 +105,7 @@ func (e *endsMasters) Decided(kind Kind, verdict Verdict, _ time.Duration) {
 
 // A client that others always outrun is told so after a while.
 func TestTimelineATokenIsNotTriedForEver(t *testing.T) {
-	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+	onTimeline(t, "ok@20ms ok@20ms ok@20ms ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 20*second)
 		w.mustToken(w.locker, 0)
 		raiseTokens(w, 1000)
