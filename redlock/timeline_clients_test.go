@@ -274,7 +274,9 @@ func (s *stage) ask(p *process, r *request) (verdict, details string) {
 		}
 	case "watches":
 		watch, o := p.Watch(r.ctx, r.db, [][]byte{r.key})
-		p.watch = []*Watch{watch}
+		if p.watch = []*Watch{watch}; watch == nil {
+			return o.Verdict.String(), outcomeText(o) + ", and there is nothing to guard a transaction with"
+		}
 		return o.Verdict.String(), ""
 	case "runs", "transacts":
 		o = p.Run(r.ctx, s.runRequest(p, r))
