@@ -204,8 +204,9 @@ func (k *Keeper) turn(l *lease, now time.Time) *Holder {
 // one moment. As many of them come back together as there is room for, so all of them get their turn in
 // time, and none asks in vain again and again. The caller holds the mutex.
 func (k *Keeper) busy() time.Duration {
+	group := k.crowd / maxAsking
 	k.crowd++
-	return busyPause * time.Duration((k.crowd+maxAsking-1)/maxAsking)
+	return busyPause * time.Duration(1+group)
 }
 
 // next is the term's decision by the current rule. The caller holds the mutex.
