@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -72,7 +73,9 @@ type listener struct{ lines *bufio.Scanner }
 
 func listen(t *testing.T, url string) (listener, *http.Response) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/events", nil)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // an event that never comes ends the test
+	t.Cleanup(stop)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
