@@ -111,10 +111,10 @@ units() {
     tests=$(grep -lE '^//go:build .*!race\b' "$dir"/*_test.go | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' | paste -sd '|')
     run go test -vet=off -timeout 30m -run "^($tests)\$" "$dir"
   done
-  # The simulation has one thread, so the race detector finds nothing in it, and makes it ten times slower. Only
-  # its replays run with it, too.
-  run go test -vet=off -timeout 1h -run '^TestSimulation' ./redlock
-  run go test -vet=off $race -p 1 -timeout 2h -skip '^(TestModel|TestSimulation(Heals|Deletes|FindsAndShrinks|IsSpecified)?$)' $packages
+  # The simulation and the timelines have one thread, so the race detector finds nothing in them, and makes them ten times
+  # slower. Only the replays of the simulation run with it, too.
+  run go test -vet=off -timeout 1h -run '^Test(Simulation|Timelines)' ./redlock
+  run go test -vet=off $race -p 1 -timeout 2h -skip '^(TestModel|TestTimelines$|TestSimulation(Heals|Deletes|FindsAndShrinks|IsSpecified)?$)' $packages
   echo "== mutants"
   run env -u REDLOCK_TEST -u REDLOCK_SKIPPED go run ./integration/mutants "$mutants"
   return "$failed"
