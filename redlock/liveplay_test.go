@@ -67,7 +67,7 @@ func (p *livePlay) do(event string) string {
 	case "run":
 		return p.told(p.runs(rest))
 	case "acquire":
-		return p.told(p.Acquire(p.t.Context(), AcquireRequest{Key: []byte(words[0]), Value: []byte(long(words[1])), TTL: duration(words[2])}))
+		return p.told(p.Acquire(p.t.Context(), AcquireRequest{Key: []byte(words[0]), Value: []byte(long(words[1])), TTL: datatest.Duration(words[2])}))
 	case "release":
 		return p.told(p.Release(p.t.Context(), ReleaseRequest{Key: []byte(words[0]), Get: len(words) > 1}))
 	case "get":
@@ -163,7 +163,7 @@ func (p *livePlay) runs(request string) Outcome {
 		case "resp3":
 			r.RESP3 = true
 		case "within":
-			ctx = p.within(duration(words[1]))
+			ctx = p.within(datatest.Duration(words[1]))
 			words = words[1:]
 		default:
 			r.Keys = append(r.Keys, []byte(words[0]))

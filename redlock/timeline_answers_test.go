@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
@@ -25,7 +26,7 @@ func (s *stage) answer(question string, words []string) (answer string, isQuesti
 	case "status": // of a process
 		return s.status(words[0]), true
 	case "prospects": // of a process: who votes now, and after a time
-		now, then := s.process(words[0]).Prospects(0, time.Now().Add(duration(words[1])))
+		now, then := s.process(words[0]).Prospects(0, time.Now().Add(datatest.Duration(words[1])))
 		return fmt.Sprintf("%d vote, and %d in %s\n", now, then, words[1]), true
 	case "ends": // whether all quarantines that a process shows end within 31 seconds, and not in the past
 		return s.ends(s.process(words[0])), true

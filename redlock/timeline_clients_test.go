@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/toymaster"
@@ -23,15 +24,15 @@ func (s *stage) set(words []string) {
 		switch name {
 		case "retry":
 			count, delay, _ := strings.Cut(value, "/")
-			s.cfg.Retry = Retry{Count: atoi(count), Delay: duration(delay)}
+			s.cfg.Retry = Retry{Count: atoi(count), Delay: datatest.Duration(delay)}
 		case "old": // the set is not said to be new
 			s.cfg.New = false
 		case "timeout":
-			s.cfg.MasterTimeout = duration(value)
+			s.cfg.MasterTimeout = datatest.Duration(value)
 		case "restart":
-			s.cfg.RestartDelay = duration(value)
+			s.cfg.RestartDelay = datatest.Duration(value)
 		case "quarantine":
-			s.cfg.MaxQuarantine = duration(value)
+			s.cfg.MaxQuarantine = datatest.Duration(value)
 		case "heal":
 			s.cfg.Heal = Heal{Every: 20 * second, Rate: 1000, Most: 1 << 10, Covers: func(_ int, k []byte) bool { return strings.HasPrefix(string(k), value) }}
 		case "embedded":
@@ -173,13 +174,13 @@ func (s *stage) request(words []string) *request {
 			leave()
 			r.ctx, r.words = ctx, r.words[:n-1]
 		case word == "after" && r.words[n-3] == "gone":
-			r.ctx, r.words = s.goneAfter(duration(last)), r.words[:n-3]
+			r.ctx, r.words = s.goneAfter(datatest.Duration(last)), r.words[:n-3]
 		case word == "in":
 			r.db, r.words = atoi(last), r.words[:n-2]
 		case word == "of":
 			r.key, r.words = []byte(last), r.words[:n-2]
 		case word == "for":
-			r.ttl, r.words = duration(last), r.words[:n-2]
+			r.ttl, r.words = datatest.Duration(last), r.words[:n-2]
 		default:
 			return r
 		}
@@ -249,7 +250,7 @@ func (s *stage) ask(p *process, r *request) (verdict, details string) {
 			q.Value = []byte(meant(v))
 		}
 		if has("until") {
-			q.Until = time.Now().Add(duration(word(3)))
+			q.Until = time.Now().Add(datatest.Duration(word(3)))
 		}
 		o = p.Release(r.ctx, q)
 	case "extends": // [CONDITION]

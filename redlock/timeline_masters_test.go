@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/integration/fault"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/rdb"
@@ -88,7 +89,7 @@ func (s *stage) atMaster(m *toymaster.Master, verb string, words []string) {
 		m.Pause()
 	case "resume": // [newest first, each older session D later]
 		if word(0) != "" {
-			m.ResumeNewestFirst(duration(word(0)))
+			m.ResumeNewestFirst(datatest.Duration(word(0)))
 		} else {
 			m.Resume()
 		}
@@ -99,7 +100,7 @@ func (s *stage) atMaster(m *toymaster.Master, verb string, words []string) {
 			m.Flush()
 		}
 	case fault.Jump:
-		m.Jump(duration(word(0)))
+		m.Jump(datatest.Duration(word(0)))
 	case fault.Refuse:
 		m.Refuse(strings.Join(words, " "))
 	case "serve":
@@ -127,7 +128,7 @@ func (s *stage) atMaster(m *toymaster.Master, verb string, words []string) {
 	case "lack": // scripts
 		clear(m.Scripts)
 	case "misread":
-		m.Misreads(duration(word(0)))
+		m.Misreads(datatest.Duration(word(0)))
 	case "evict":
 		m.Configure(word(0))
 	case "copy": // what it holds now, for the time when it becomes a master again
@@ -209,18 +210,18 @@ func (s *stage) atLinks(words []string) {
 		case fault.Slow: // D [JITTER]
 			var jitter time.Duration
 			if len(words) > 2 {
-				jitter = duration(words[2])
+				jitter = datatest.Duration(words[2])
 			}
-			k.SetDelay(duration(words[1]), jitter)
+			k.SetDelay(datatest.Duration(words[1]), jitter)
 		case "answers": // take D
-			k.ReplyDelay = duration(words[1])
+			k.ReplyDelay = datatest.Duration(words[1])
 		case "lost":
-			k.LoseQuestion(duration(d))
+			k.LoseQuestion(datatest.Duration(d))
 		case fault.Cut:
 			if d == "" {
 				k.Cut()
 			} else {
-				k.LoseAnswer(duration(d))
+				k.LoseAnswer(datatest.Duration(d))
 			}
 		default:
 			s.t.Fatalf("no link does %q", verb)

@@ -133,7 +133,7 @@ func (s *stage) do(event string) string {
 		if rest[0] == "until" {
 			s.sleepUntil(rest[1:])
 		} else {
-			s.elapse(duration(rest[0]))
+			s.elapse(datatest.Duration(rest[0]))
 		}
 	case "from": // here: heard tells only what comes from now on
 		s.heardTo, s.heardAt = len(s.log), time.Now()
@@ -142,12 +142,12 @@ func (s *stage) do(event string) string {
 	case "wait":
 		s.beside.Wait()
 	case "suspend": // the machine of the processes, whose kernel knows that
-		s.slept += duration(rest[0])
+		s.slept += datatest.Duration(rest[0])
 		for _, m := range s.masters {
-			m.Jump(duration(rest[0]))
+			m.Jump(datatest.Duration(rest[0]))
 		}
 	case "after":
-		s.After(duration(rest[0]), func() { s.do(strings.Join(rest[1:], " ")) })
+		s.After(datatest.Duration(rest[0]), func() { s.do(strings.Join(rest[1:], " ")) })
 	default:
 		return s.doNamed(words)
 	}
@@ -161,7 +161,7 @@ func (s *stage) doNamed(words []string) string {
 	case i >= 0:
 		return s.bySubscriber(s.listeners[i], rest)
 	case len(rest) > 3 && rest[0] == "times":
-		return s.repeat(atoi(name), duration(rest[2]), strings.Join(rest[3:], " "))
+		return s.repeat(atoi(name), datatest.Duration(rest[2]), strings.Join(rest[3:], " "))
 	case strings.Contains(name, "-"):
 		s.atLinks(words)
 		return ""
@@ -337,18 +337,10 @@ func atoi(word string) int {
 	return n
 }
 
-func duration(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
 // cutTTL cuts "for TTL" off.
 func cutTTL(words []string) (rest []string, ttl time.Duration) {
 	if i := slices.Index(words, "for"); i >= 0 {
-		return slices.Delete(slices.Clone(words), i, i+2), duration(words[i+1])
+		return slices.Delete(slices.Clone(words), i, i+2), datatest.Duration(words[i+1])
 	}
 	return words, 0
 }

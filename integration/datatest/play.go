@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A Script is a story in lines of text. A line that begins at the margin is an event. The
@@ -136,6 +137,15 @@ func (s *Script) Printf(format string, values ...any) {
 	for line := range strings.SplitSeq(strings.TrimRight(fmt.Sprintf(format, values...), "\n"), "\n") {
 		s.out.WriteString("    " + line + "\n")
 	}
+}
+
+// Duration reads a time of a script, such as 1.5s. One that cannot be read is a mistake in the script.
+func Duration(word string) time.Duration {
+	d, err := time.ParseDuration(word)
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 // changes shows two texts as one. Lines of the first alone begin with -, those of the second alone with +.

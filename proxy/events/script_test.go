@@ -117,14 +117,6 @@ func (c counted) ForgetMaster(name string) {
 	c.s.Printf("not counted any more: %s", name)
 }
 
-func duration(t *testing.T, word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 func (s *script) do(event string, words []string) {
 	_, rest, _ := strings.Cut(event, " ")
 	switch words[0] {
@@ -135,15 +127,15 @@ func (s *script) do(event string, words []string) {
 	case "changed":
 		s.status.Learned = time.Now()
 	case "next":
-		s.status.NextChange = time.Now().Add(duration(s.t, words[2]))
+		s.status.NextChange = time.Now().Add(datatest.Duration(words[2]))
 	case "tell":
 		s.status.TellAll = true
 	case "passes": // and a moment, so that it does not end at once with a tick
-		ctx, cancel := context.WithTimeout(s.t.Context(), duration(s.t, rest)+time.Millisecond)
+		ctx, cancel := context.WithTimeout(s.t.Context(), datatest.Duration(rest)+time.Millisecond)
 		s.Watch(ctx, func() redlock.Status { return s.status })
 		cancel()
 	case "after":
-		time.Sleep(duration(s.t, rest))
+		time.Sleep(datatest.Duration(rest))
 	case "unseen":
 		s.turns(words[1:], &s.status.Masters)
 	case "other":
@@ -167,7 +159,7 @@ func (s *script) do(event string, words []string) {
 	case "waits":
 		s.waits = append(s.waits, s.metrics.Waits(words[1]))
 	case "waited":
-		s.waits[0](words[1], duration(s.t, words[2]))
+		s.waits[0](words[1], datatest.Duration(words[2]))
 		s.waits = s.waits[1:]
 	case "hazards":
 		var hazards []Hazard
@@ -207,7 +199,7 @@ func (s *script) hears(words []string) {
 		}
 		return
 	case "votes":
-		s.observer.Voted(name, redlock.Granted, duration(s.t, words[2]), time.Now())
+		s.observer.Voted(name, redlock.Granted, datatest.Duration(words[2]), time.Now())
 		return
 	default:
 		s.turns(words, &s.status.Masters)
@@ -224,7 +216,7 @@ func (s *script) turns(words []string, among *[]redlock.MasterStatus) {
 		}
 	}
 	if words = words[2:]; len(words) > 0 && words[0] == "until" {
-		is.Until, words = time.Now().Add(duration(s.t, words[1])), words[2:]
+		is.Until, words = time.Now().Add(datatest.Duration(words[1])), words[2:]
 	}
 	is.Reason = strings.ReplaceAll(strings.Join(words, " "), `\r\n`, "\r\n")
 	for i := range *among {
@@ -307,9 +299,9 @@ func (s *script) keyEvent(words []string) (e KeyEvent, value []byte) {
 		case "value":
 			e.Value = []byte(text)
 		case "ttl":
-			e.TTL = duration(s.t, text)
+			e.TTL = datatest.Duration(text)
 		case "took":
-			e.Took = duration(s.t, text)
+			e.Took = datatest.Duration(text)
 		case "db":
 			e.DB, _ = strconv.Atoi(text)
 		}
@@ -349,7 +341,7 @@ func (s *script) counts(method string, words []string) {
 		case arg.Type() == reflect.TypeFor[time.Time]():
 			arg.Set(reflect.ValueOf(time.Now()))
 		case arg.Type() == reflect.TypeFor[time.Duration]():
-			arg.SetInt(int64(duration(s.t, words[i])))
+			arg.SetInt(int64(datatest.Duration(words[i])))
 		case arg.Kind() == reflect.String:
 			arg.SetString(words[i])
 		case arg.CanInt():

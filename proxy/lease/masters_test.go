@@ -103,15 +103,6 @@ func (m *fakeMasters) Release(_ context.Context, r redlock.ReleaseRequest) redlo
 	return o
 }
 
-// span reads a duration.
-func span(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
 // short writes a duration without zeros at its end.
 func short(d time.Duration) string {
 	text := d.String()

@@ -127,16 +127,16 @@ var outcomes = map[string]redlock.Outcome{
 func (b *bench) do(w []string) {
 	since := time.Now()
 	if n := len(w) - 2; n > 0 && w[n] == "since" {
-		since, w = b.began.Add(span(w[n+1])), w[:n]
+		since, w = b.began.Add(datatest.Duration(w[n+1])), w[:n]
 	}
 	switch verb := w[1]; {
 	case w[0] == "after":
-		time.Sleep(span(w[1]))
+		time.Sleep(datatest.Duration(w[1]))
 	case w[0] == "rule":
 		b.mu.Lock()
 		b.rule = Rule{Release: slices.Contains(w, "release")}
 		if verb == "renew" {
-			b.rule.Renew = span(w[2])
+			b.rule.Renew = datatest.Duration(w[2])
 		}
 		b.mu.Unlock()
 	case w[0] == "masters":
@@ -153,7 +153,7 @@ func (b *bench) do(w []string) {
 		b.asking <- struct{}{}
 		b.renew(b.leases[place{0, w[0]}])
 	case w[0] == "the":
-		ctx, cancel := context.WithTimeout(context.Background(), span(w[4]))
+		ctx, cancel := context.WithTimeout(context.Background(), datatest.Duration(w[4]))
 		defer cancel()
 		b.Close(ctx)
 		b.masters.asked("", "the keeper has closed")
@@ -176,7 +176,7 @@ func (b *bench) do(w []string) {
 
 func (b *bench) tellMasters(w []string) {
 	if w[1] == "hold" {
-		b.masters.put(w[2], w[3], span(w[4]))
+		b.masters.put(w[2], w[3], datatest.Duration(w[4]))
 		return
 	}
 	b.masters.mu.Lock()
@@ -185,7 +185,7 @@ func (b *bench) tellMasters(w []string) {
 	case "lose":
 		delete(b.masters.locks, w[2])
 	case "take":
-		b.masters.takes = span(w[2])
+		b.masters.takes = datatest.Duration(w[2])
 	case "answer":
 		b.masters.answer = strings.TrimPrefix(w[2], "truly")
 	}
@@ -209,15 +209,15 @@ func (b *bench) tell(w []string, since time.Time) {
 			value = nil
 		}
 		if w[1] == "takes" {
-			b.masters.put(w[2], w[3], span(w[4]))
+			b.masters.put(w[2], w[3], datatest.Duration(w[4]))
 		}
-		by.Took(0, key, value, span(w[4]), since)
+		by.Took(0, key, value, datatest.Duration(w[4]), since)
 	case "ended":
 		b.Ended(outcome(w[3]), 0, by, key)
 	case "prolonged":
-		b.Prolonged(outcome(w[4]), 0, key, span(w[3]))
+		b.Prolonged(outcome(w[4]), 0, key, datatest.Duration(w[3]))
 	case "ran":
-		o, e := outcome("won"), redlock.Effect{Key: []byte(w[3]), Change: changes[w[2]], Value: []byte(w[4]), TTL: span(w[5])}
+		o, e := outcome("won"), redlock.Effect{Key: []byte(w[3]), Change: changes[w[2]], Value: []byte(w[4]), TTL: datatest.Duration(w[5])}
 		if w[2] == "created-hash" || w[2] == "replaced" {
 			e.Value, e.Holder = nil, e.Value
 		}

@@ -46,17 +46,17 @@ var (
 )
 
 func (q *termQuestion) hear(w []string) bool {
-	at := func(i int) time.Time { return q.start.Add(span(w[i])) }
+	at := func(i int) time.Time { return q.start.Add(datatest.Duration(w[i])) }
 	found := func(o redlock.Outcome, to time.Duration, now time.Time) {
 		q.answers = append(q.answers, findingNames[q.term.answered(o, to, now)])
 	}
 	switch w[0] {
 	case "taken": // taken 9s
-		q.term = newTerm(span(w[1]), q.start, limits)
+		q.term = newTerm(datatest.Duration(w[1]), q.start, limits)
 	case "asked": // and the masters have not answered
 		q.term.pending = true
 	case "renewed": // renewed to 9s from 3s
-		found(redlock.Outcome{Verdict: redlock.Won, Since: at(4)}, span(w[2]), at(4))
+		found(redlock.Outcome{Verdict: redlock.Won, Since: at(4)}, datatest.Duration(w[2]), at(4))
 	case "undecided": // undecided at 4s
 		found(redlock.Outcome{Verdict: redlock.NoQuorum}, q.term.ttl, at(2))
 	case "refused": // refused at 4s
@@ -64,20 +64,20 @@ func (q *termQuestion) hear(w []string) bool {
 	case "minority": // minority at 4s: only a few masters have it
 		found(redlock.Outcome{Verdict: redlock.Lost, Number: 2}, q.term.ttl, at(2))
 	case "prolonged": // prolonged 30s at 1s
-		q.term.prolonged(span(w[1]), at(3), limits)
+		q.term.prolonged(datatest.Duration(w[1]), at(3), limits)
 	case "reentered": // reentered 4s at 5s
-		q.term.reentered(span(w[1]), at(3), limits)
+		q.term.reentered(datatest.Duration(w[1]), at(3), limits)
 	case "attempted": // attempted 20s at 1s: to prolong it
-		q.term.attempted(span(w[1]), at(3))
+		q.term.attempted(datatest.Duration(w[1]), at(3))
 	case "rule": // rule release 10s: on_disconnect and renew
 		q.rule = Rule{Release: w[1] == "release"}
 		if last := len(w) - 1; w[last] != "release" && w[last] != "none" {
-			q.rule.Renew = span(w[last])
+			q.rule.Renew = datatest.Duration(w[last])
 		}
 	case "timeout": // timeout 2s: of masters, since a reload
-		q.limits.MasterTimeout = span(w[1])
+		q.limits.MasterTimeout = datatest.Duration(w[1])
 	case "clock": // clock -1h: the wall clock was stepped
-		q.step = span(w[1])
+		q.step = datatest.Duration(w[1])
 	case "now":
 		now := stepped(at(1), q.step)
 		act, in := q.term.next(now, q.rule, q.limits)

@@ -138,14 +138,14 @@ func (s *stage) happens(event string) {
 		o := outcomeOf(s.t, strings.TrimPrefix(event, "masters answer "))
 		s.lock.always = &o
 	case strings.HasPrefix(event, "masters take "):
-		s.lock.takes = duration(s.t, words[2])
+		s.lock.takes = datatest.Duration(words[2])
 	case s.lock.happens(who, said):
 	case event == "times are drawn":
 		s.drawn = true
 	case event == "all locks are renewed":
 		s.renewLocks()
 	case len(words) == 6 && words[1] == "took":
-		s.holder(who).Took(0, []byte(words[2]), []byte(words[3]), duration(s.t, words[5]), time.Now())
+		s.holder(who).Took(0, []byte(words[2]), []byte(words[3]), datatest.Duration(words[5]), time.Now())
 		s.leases = s.Leases.Counts().Held
 	case said == "leaves":
 		s.client(who).leave()
@@ -160,7 +160,7 @@ func (s *stage) happens(event string) {
 		most, _ := strconv.ParseInt(words[3], 10, 64)
 		s.MaxReply = func() int64 { return most }
 	case who == "after":
-		time.Sleep(duration(s.t, words[1]))
+		time.Sleep(datatest.Duration(words[1]))
 	default:
 		s.asks(event)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/redlock"
 )
@@ -253,7 +254,7 @@ func outcomeOf(t *testing.T, text string) fakeAnswer {
 		}
 		_, isChange := changes[verb]
 		if isChange && len(words) > 2 {
-			effect.TTL = duration(t, words[2])
+			effect.TTL = datatest.Duration(words[2])
 		}
 		switch {
 		case each == "won":
@@ -287,7 +288,7 @@ func outcomeOf(t *testing.T, text string) fakeAnswer {
 		case each == "too long":
 			o.TooLong = 1
 		case verb == "lives":
-			o.Lives = duration(t, rest)
+			o.Lives = datatest.Duration(rest)
 		default:
 			t.Fatalf("no outcome is %q", each)
 		}

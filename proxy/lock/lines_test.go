@@ -135,7 +135,7 @@ func (m *masters) happens(t *testing.T, event string) bool {
 			m.changed([]byte(who))
 		}
 	case strings.HasPrefix(event, "tries take "):
-		m.takes = duration(t, words[2])
+		m.takes = datatest.Duration(words[2])
 	case event == "nobody can know", event == "all is known":
 		m.unknown = who == "nobody"
 	case said == "leaves":
@@ -152,19 +152,11 @@ func (m *masters) happens(t *testing.T, event string) bool {
 		if len(rest) > 0 {
 			_, _ = fmt.Sscanf(strings.Join(rest, " "), "with %d to %d tries each", &m.fewest, &m.most)
 		}
-		time.Sleep(duration(t, verb))
+		time.Sleep(datatest.Duration(verb))
 	default:
 		return false
 	}
 	return true
-}
-
-func duration(t *testing.T, word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
 
 func lockName(db int, key []byte) string { return fmt.Sprintf("%d %s", db, key) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -23,7 +24,7 @@ func rulesOf(t *testing.T, text string) (rules route.Rules) {
 		words := strings.Fields(each)
 		rule := route.Rule{Match: words[0], DB: route.AnyDB}
 		for i := 1; i+1 < len(words); i += 2 {
-			switch d := duration(t, words[i+1]); words[i] {
+			switch d := datatest.Duration(words[i+1]); words[i] {
 			case "ttl":
 				rule.DefaultTTL = d
 			case "wait":

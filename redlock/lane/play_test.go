@@ -84,12 +84,12 @@ func (p *play) do(words []string) string {
 	case name == "await":
 		keys, nothing := without(words[1:len(words)-1], "nothing")
 		began := time.Now()
-		p.l.AwaitFree(&Question{Keys: keys, Creates: !nothing}, p.time(words[len(words)-1]), func(outstanding quorum.Set) bool { return (five &^ outstanding).Len() < 3 })
+		p.l.AwaitFree(&Question{Keys: keys, Creates: !nothing}, datatest.Duration(words[len(words)-1]), func(outstanding quorum.Set) bool { return (five &^ outstanding).Len() < 3 })
 		return fmt.Sprintf("waited for %v", time.Since(began))
 	case name == "after":
-		time.AfterFunc(p.time(words[1]), func() { p.do(words[2:]) })
+		time.AfterFunc(datatest.Duration(words[1]), func() { p.do(words[2:]) })
 	case name == "sleep":
-		time.Sleep(p.time(words[1]))
+		time.Sleep(datatest.Duration(words[1]))
 	case name == "creations":
 		n, before := p.l.Creations(0, words[1]), p.created[words[1]]
 		p.created[words[1]] = n
@@ -153,14 +153,6 @@ func (p *play) number(word string) int {
 		p.t.Fatal(err)
 	}
 	return n
-}
-
-func (p *play) time(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return d
 }
 
 // masters are the numbers of a set's masters.

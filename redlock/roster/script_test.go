@@ -95,9 +95,9 @@ func (s *script) do(words []string) {
 	case "masters":
 		s.begin(words)
 	case "at":
-		until(lasting(words[1]))
+		until(datatest.Duration(words[1]))
 	case "after":
-		until(s.now + lasting(words[1]))
+		until(s.now + datatest.Duration(words[1]))
 	case "survey":
 		s.surveys(words[1:])
 	default:
@@ -112,14 +112,6 @@ func (s *script) do(words []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.procs)) {
 		s.shows(s.procs[name])
 	}
-}
-
-func lasting(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		panic(err)
-	}
-	return d
 }
 
 // placeOf reads 2 or 2.3.
@@ -281,7 +273,7 @@ func (s *script) acts(name string, words []string) {
 	case words[0] == "reads" || words[0] == "asks":
 		ago := time.Duration(0)
 		if i := slices.Index(words, "asked"); i > 0 {
-			ago = lasting(words[i+1])
+			ago = datatest.Duration(words[i+1])
 		}
 		for i := range s.at {
 			place := Place{i, at.DB}
@@ -294,7 +286,7 @@ func (s *script) acts(name string, words []string) {
 			}
 		}
 	case words[0] == "sees":
-		by := lasting(words[3])
+		by := datatest.Duration(words[3])
 		p.r.jumped(at.Master, Jump{by, by}, s.time())
 		if p.shown == nil {
 			s.reads(p, at, 0)
@@ -330,7 +322,7 @@ func (s *script) acts(name string, words []string) {
 		s.stands(p, p.r.Status(s.time()))
 	case words[0] == "expects":
 		db, _ := strconv.Atoi(words[1])
-		is := p.r.Prospects(db, s.time().Add(lasting(words[3])), s.time())
+		is := p.r.Prospects(db, s.time().Add(datatest.Duration(words[3])), s.time())
 		s.Printf("voting %s, quarantined %s until %s, hopeful %s, arriving %s, moved at %s", p.letters(is.Voting), p.letters(is.Quarantined), s.clockTime(is.Until), p.letters(is.Hopeful), p.letters(is.Arriving), s.clockTime(is.Moved))
 	case words[0] == "hears":
 		s.tells(p)

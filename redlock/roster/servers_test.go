@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/integration/datatest"
 	"redlock-proxy/redlock/marker"
 )
 
@@ -67,9 +68,9 @@ func (s *script) happens(m *toyServer, db int, words []string) {
 		one, other := placeOf("1."+words[1]).DB, placeOf("1."+words[2]).DB
 		m.swap(one, other)
 	case words[0] == "records":
-		m.raise(db, lasting(words[1]))
+		m.raise(db, datatest.Duration(words[1]))
 	case words[0] == "jumps":
-		m.ahead += lasting(words[1])
+		m.ahead += datatest.Duration(words[1])
 	case strings.HasPrefix(what, "is replaced by "):
 		s.at[m.place] = newToy(m.place, words[3], s.dbs)
 	case strings.HasPrefix(what, "is promoted by "):
@@ -105,17 +106,17 @@ func (s *script) edits(m *toyServer, db int, words []string) {
 		case "run":
 			own.Run = text
 		case "since":
-			own.Since = (m.clock(s.world) + lasting(text)).Milliseconds()
+			own.Since = (m.clock(s.world) + datatest.Duration(text)).Milliseconds()
 		case "quarantine":
-			own.Quarantine = lasting(text)
+			own.Quarantine = datatest.Duration(text)
 		case "longest":
-			own.Longest = lasting(text)
+			own.Longest = datatest.Duration(text)
 		case "before":
-			own.Before = lasting(text)
+			own.Before = datatest.Duration(text)
 		case "db":
 			own.DB = int(number(text))
 		case "turned":
-			own.Turned = (m.clock(s.world) + lasting(text)).Milliseconds()
+			own.Turned = (m.clock(s.world) + datatest.Duration(text)).Milliseconds()
 		case "token":
 			own.Token = number(text)
 		default:
@@ -183,14 +184,14 @@ func (s *script) looks(p *actor) {
 }
 
 func (s *script) notes(p *actor, at Place, words []string) {
-	st := Standing{Longest: lasting(value(words, "longest", "0s"))}
+	st := Standing{Longest: datatest.Duration(value(words, "longest", "0s"))}
 	for state := Unreachable; state <= Rejected; state++ {
 		if state.String() == words[0] {
 			st.State = state
 		}
 	}
 	if until := value(words, "until", ""); until != "" {
-		st.Until = worldBegan.Add(lasting(until))
+		st.Until = worldBegan.Add(datatest.Duration(until))
 	}
 	if i := slices.Index(words, "because"); i > 0 {
 		st.Reason = strings.Join(words[i+1:], " ")
